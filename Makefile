@@ -1,0 +1,47 @@
+# Everything a person or CI runs. `make` lists the targets.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+LISTEN ?= 127.0.0.1:8080
+CLUSTER ?= config/example-cluster.yaml
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint bench lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(READY) ## create .venv from the locked requirements
+
+$(READY): requirements/dev.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "make setup: $(PYTHON) is missing; install Python 3.11 or newer, or call make PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: setup ## serve the example cluster on 127.0.0.1:8080 (LISTEN=, CLUSTER=)
+	$(BIN)/gpu-extender serve --cluster $(CLUSTER) --listen $(LISTEN)
+
+test: setup ## run every test; needs Go for Kubernetes' own arithmetic
+	$(BIN)/python -m pytest
+
+lint: setup ## format, lint, types, import contract, spelling
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+bench: setup ## time filter over HTTP beside an echo server
+	$(BIN)/python -m benchmarks.filter_http
+
+lock: ## resolve the locked requirements again (needs uv)
+	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+	  --custom-compile-command "make lock" pyproject.toml -o requirements/runtime.txt
+	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+	  --custom-compile-command "make lock" pyproject.toml --group dev -o requirements/dev.txt
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -1,0 +1,359 @@
+"""The words of the domain as frozen values. Units are in the names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import Final, NewType, Self
+
+NodeName = NewType("NodeName", str)
+DeviceUUID = NewType("DeviceUUID", str)
+PodUID = NewType("PodUID", str)
+
+MAX_INT32: Final = 2**31 - 1
+"""Largest number that HAMi's readers accept in an annotation or a request."""
+
+
+class Lifetime(Enum):
+    """When a container holds its devices.
+
+    Source: KEP-753. The position in ``initContainers`` says nothing about it; only
+    ``restartPolicy: Always`` does.
+    """
+
+    INIT = "init"
+    """Runs alone, beside the sidecars declared before it, and exits."""
+
+    SIDECAR = "sidecar"
+    """Starts in its turn and runs until the pod ends."""
+
+    APP = "app"
+    """Runs from the last init's exit until the pod ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """An amount held on one device, or the capacity of one.
+
+    Attributes:
+        slots: Containers.
+        memory_mib: MiB.
+        core_percent: Percent of one device.
+    """
+
+    slots: int = 0
+    memory_mib: int = 0
+    core_percent: int = 0
+
+    def __add__(self, other: Self) -> "Usage":
+        return Usage(
+            self.slots + other.slots,
+            self.memory_mib + other.memory_mib,
+            self.core_percent + other.core_percent,
+        )
+
+    def __sub__(self, other: Self) -> "Usage":
+        return Usage(
+            self.slots - other.slots,
+            self.memory_mib - other.memory_mib,
+            self.core_percent - other.core_percent,
+        )
+
+    def largest(self, other: Self) -> "Usage":
+        """Take the maximum of each dimension on its own.
+
+        Example:
+            >>> Usage(1, 20_000, 0).largest(Usage(2, 12_000, 30))
+            Usage(slots=2, memory_mib=20000, core_percent=30)
+        """
+        return Usage(
+            max(self.slots, other.slots),
+            max(self.memory_mib, other.memory_mib),
+            max(self.core_percent, other.core_percent),
+        )
+
+
+NOTHING: Final = Usage()
+
+Charge = Mapping[DeviceUUID, Usage]
+"""What a pod is charged on each device that it names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One container's hold on one device; it takes one slot there."""
+
+    device_uuid: DeviceUUID
+    memory_mib: int
+    core_percent: int
+
+
+Row = tuple[Share, ...]
+"""The shares of one container, in the order in which it sees the devices."""
+
+Allocation = tuple[Row, ...]
+"""One row per container in start order; a container without devices has ``()``."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableAllocation:
+    """An allocation that is there but cannot be trusted.
+
+    Attributes:
+        problem: What is wrong with it, for the person who mends it.
+        named: Devices that its text names, as far as that can be told.
+    """
+
+    problem: str
+    named: tuple[DeviceUUID, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerUsage:
+    """What one container holds per device, and when."""
+
+    lifetime: Lifetime
+    held: Mapping[DeviceUUID, Usage]
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container of a pod's spec."""
+
+    name: str
+    lifetime: Lifetime
+
+
+class RunState(Enum):
+    """Where a container stands, by its status."""
+
+    UNKNOWN = "unknown"
+    WAITING = "waiting"
+    RUNNING = "running"
+    TERMINATED = "terminated"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStatus:
+    """What the API shows of one container.
+
+    Attributes:
+        run_state: Its present state.
+        exit_code: Of the present state, when terminated.
+        finished_at: Unix seconds of the present state, when terminated and readable.
+        has_started: Whether it ran at any time, as far as the API shows.
+    """
+
+    run_state: RunState = RunState.UNKNOWN
+    exit_code: int | None = None
+    finished_at: float | None = None
+    has_started: bool = False
+
+
+NO_STATUS: Final = ContainerStatus()
+
+
+class SandboxReadiness(Enum):
+    """Condition PodReadyToStartContainers."""
+
+    NOT_SHOWN = "not shown"
+    READY = "ready"
+    NOT_READY = "not ready"
+    """False, Unknown, or a value that cannot be read."""
+
+
+class PodPhase(StrEnum):
+    """``status.phase``; anything else is read as UNKNOWN."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class PodStatus:
+    """What the charge depends on besides the allocation.
+
+    Attributes:
+        phase: The pod's phase.
+        containers: One status per container, in start order; may be shorter than
+            the spec, and a missing one is unknown.
+        sandbox: Whether the sandbox is up.
+        sandbox_changed_at: Unix seconds at which `sandbox` last changed; None when
+            not shown or not readable.
+        is_restarting_all: Condition AllContainersRestarting is True.
+        is_terminating: The pod has a deletionTimestamp.
+    """
+
+    phase: PodPhase = PodPhase.PENDING
+    containers: tuple[ContainerStatus, ...] = ()
+    sandbox: SandboxReadiness = SandboxReadiness.NOT_SHOWN
+    sandbox_changed_at: float | None = None
+    is_restarting_all: bool = False
+    is_terminating: bool = False
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the pod's containers have ended for good."""
+        return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+
+    def of(self, index: int) -> ContainerStatus:
+        """Give the status of the container at `index` in start order."""
+        return self.containers[index] if index < len(self.containers) else NO_STATUS
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRequest:
+    """What one container asks of each of `count` different devices.
+
+    Attributes:
+        count: Devices; 0 asks for nothing.
+        memory_mib: MiB per device; None when `memory_percent` counts.
+        memory_percent: Percent of the device's memory, rounded down; used only
+            when `memory_mib` is None. Range 0 to 100.
+        core_percent: Percent of one device, per device. Range 0 to 100.
+    """
+
+    count: int = 0
+    memory_mib: int | None = 0
+    memory_percent: int = 0
+    core_percent: int = 0
+
+
+NO_REQUEST: Final = ContainerRequest()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which devices a pod accepts.
+
+    Attributes:
+        use_types: Any of these must be in the type, case-insensitively. None is no
+            constraint; an empty tuple matches nothing.
+        avoid_types: None of these may be in the type.
+        use_uuids: Accepted devices. None is no constraint; empty matches nothing.
+        avoid_uuids: Devices that are not accepted.
+    """
+
+    use_types: tuple[str, ...] | None = None
+    avoid_types: tuple[str, ...] = ()
+    use_uuids: frozenset[DeviceUUID] | None = None
+    avoid_uuids: frozenset[DeviceUUID] = frozenset()
+
+
+ANY_DEVICE: Final = Selection()
+
+
+class Policy(StrEnum):
+    """Which of several fitting devices, or nodes, is preferred."""
+
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
+@dataclass(frozen=True, slots=True)
+class PodRequest:
+    """All that a pod asks of one kind of device.
+
+    Attributes:
+        lifetimes: One per container, in start order.
+        containers: One request per container, in start order.
+        selection: Which devices are accepted.
+        device_policy: Which fitting device is preferred.
+        node_policy: Which fitting node is preferred.
+        kubelet_slots: Device ids that kubelet sets aside for the pod, by
+            Kubernetes' own formula.
+    """
+
+    lifetimes: tuple[Lifetime, ...]
+    containers: tuple[ContainerRequest, ...]
+    selection: Selection = ANY_DEVICE
+    device_policy: Policy = Policy.SPREAD
+    node_policy: Policy = Policy.BINPACK
+    kubelet_slots: int = 0
+
+    @property
+    def asks_for_devices(self) -> bool:
+        """Whether any container asks for a device."""
+        return any(container.count for container in self.containers)
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod as the API shows it, reduced to what decides.
+
+    Attributes:
+        node_name: ``spec.nodeName``; None while unbound.
+        containers: initContainers as declared, then containers.
+        request: What it asks for, with everything unreadable left out.
+        request_problem: Why the request cannot be honoured as written; such a pod
+            is refused on every node by this text.
+        allocation: What its annotation says it holds; None when it has none.
+        status: What the charge depends on besides the allocation.
+        warnings: Settings of the pod that were read as the default.
+    """
+
+    uid: PodUID
+    namespace: str
+    name: str
+    node_name: NodeName | None
+    containers: tuple[Container, ...]
+    request: PodRequest
+    request_problem: str | None = None
+    allocation: Allocation | UnreadableAllocation | None = None
+    status: PodStatus = field(default_factory=PodStatus)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """``namespace/name``, as kubectl users write it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One physical card as its node registers it.
+
+    Attributes:
+        device_uuid: Identity within the node.
+        index: Position that the node gives it; orders equal devices.
+        capacity: Slots, MiB and percent that it offers.
+        model: Registered type, such as ``NVIDIA A10``.
+        is_healthy: Whether its plugin calls it usable.
+        is_cordoned: Whether an administrator closed it to new work.
+        mode: Mode word, such as ``hami-core`` or ``mig``; may be empty.
+    """
+
+    device_uuid: DeviceUUID
+    index: int
+    capacity: Usage
+    model: str
+    is_healthy: bool = True
+    is_cordoned: bool = False
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as the API shows it, reduced to what decides.
+
+    Attributes:
+        devices: What it registers; None when the annotation is missing.
+        inventory_problem: Why its annotation cannot be read; None when it can.
+        allocatable_slots: Allocatable of the kind's count resource.
+    """
+
+    name: NodeName
+    devices: tuple[Device, ...] | None
+    allocatable_slots: int
+    inventory_problem: str | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its cards count: registered, readable, and its plugin lives."""
+        return (
+            self.devices is not None
+            and self.inventory_problem is None
+            and self.allocatable_slots > 0
+        )

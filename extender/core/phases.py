@@ -1,0 +1,251 @@
+"""The accounting rule: what a pod is charged, per device and per dimension.
+
+A pod lives through one phase per init container, in which that init runs beside the
+sidecars declared before it, and then the steady phase, in which all sidecars and all
+apps run::
+
+    steady    = sum(apps) + sum(sidecars)
+    phase(i)  = init_i + sum(sidecars declared before init_i)
+    effective = max(steady, max over i of phase(i))
+
+Source: KEP-753, "Resources calculation for scheduling and pod admission";
+``AggregateContainerRequests`` in k8s.io/component-helpers/resource. Kubernetes sums
+per pod; here the sum is per device, since that is where containers meet.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from extender.core.model import (
+    NOTHING,
+    Allocation,
+    Charge,
+    ContainerStatus,
+    ContainerUsage,
+    DeviceUUID,
+    Lifetime,
+    PodStatus,
+    Row,
+    RunState,
+    SandboxReadiness,
+    Usage,
+)
+
+_Totals = dict[DeviceUUID, Usage]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One stretch of a pod's life.
+
+    Attributes:
+        init_index: Position of the init among the containers in start order; None
+            for the steady phase.
+        held: What the containers that run then hold, per device.
+    """
+
+    init_index: int | None
+    held: Charge
+
+
+def container_usages(
+    lifetimes: Sequence[Lifetime], allocation: Allocation
+) -> tuple[ContainerUsage, ...]:
+    """Fold each row of an allocation into one usage per device.
+
+    Each share takes one slot, so a row that names a device twice takes two there.
+
+    Args:
+        lifetimes: One per container, in start order.
+        allocation: One row per container; as many as `lifetimes`.
+
+    Raises:
+        ValueError: The two lengths differ.
+    """
+    return tuple(
+        ContainerUsage(lifetime, _row_usage(row))
+        for lifetime, row in zip(lifetimes, allocation, strict=True)
+    )
+
+
+def _row_usage(row: Row) -> _Totals:
+    held: _Totals = {}
+    for share in row:
+        _add(held, share.device_uuid, Usage(1, share.memory_mib, share.core_percent))
+    return held
+
+
+def phases(containers: Iterable[ContainerUsage]) -> Iterator[Phase]:
+    """List the pod's phases in order, the steady one last.
+
+    Args:
+        containers: In start order: ``initContainers`` as declared, then
+            ``containers``; also those that hold nothing. Consumed once.
+    """
+    running: _Totals = {}
+    for index, container in enumerate(containers):
+        if container.lifetime is Lifetime.INIT:
+            yield Phase(index, _summed(running, container.held))
+        else:
+            running = _summed(running, container.held)
+    yield Phase(None, running)
+
+
+def effective_usage(
+    containers: Iterable[ContainerUsage], *, released_inits: int = 0
+) -> dict[DeviceUUID, Usage]:
+    """Charge a pod, per device, for the most it can still hold at any instant.
+
+    Each dimension takes its own maximum, so memory and slots may come from different
+    phases.
+
+    Args:
+        containers: In start order, as for `phases`.
+        released_inits: How many inits, counted from the first, have no phase any
+            more; see `released_init_count`.
+
+    Returns:
+        One entry per device named in a phase that still counts; any other device is
+        absent, not zero.
+
+    Example:
+        >>> gpu = DeviceUUID("GPU-0")
+        >>> def held(lifetime: Lifetime, memory_mib: int) -> ContainerUsage:
+        ...     return ContainerUsage(lifetime, {gpu: Usage(1, memory_mib)})
+        >>> pod = [
+        ...     held(Lifetime.SIDECAR, 1_000),
+        ...     held(Lifetime.INIT, 6_000),
+        ...     held(Lifetime.SIDECAR, 2_000),
+        ...     held(Lifetime.APP, 3_000),
+        ... ]
+        >>> effective_usage(pod)
+        {'GPU-0': Usage(slots=3, memory_mib=7000, core_percent=0)}
+        >>> effective_usage(pod, released_inits=1)
+        {'GPU-0': Usage(slots=3, memory_mib=6000, core_percent=0)}
+
+        The memory peak is the init's phase (1000 + 6000); the slot peak is the
+        steady phase (two sidecars and one app).
+
+    Cost: O(containers x devices per container).
+    """
+    peaks: _Totals = {}
+    for init_number, phase in enumerate(phases(containers)):
+        if phase.init_index is not None and init_number < released_inits:
+            continue
+        for device_uuid, held in phase.held.items():
+            peaks[device_uuid] = peaks.get(device_uuid, NOTHING).largest(held)
+    return peaks
+
+
+def steady_usage(containers: Iterable[ContainerUsage]) -> dict[DeviceUUID, Usage]:
+    """Sum all sidecars and all apps, per device.
+
+    Example:
+        >>> gpu = DeviceUUID("GPU-0")
+        >>> steady_usage([
+        ...     ContainerUsage(Lifetime.INIT, {gpu: Usage(1, 20_000)}),
+        ...     ContainerUsage(Lifetime.APP, {gpu: Usage(1, 10_000)}),
+        ... ])
+        {'GPU-0': Usage(slots=1, memory_mib=10000, core_percent=0)}
+    """
+    held: _Totals = {}
+    for container in containers:
+        if container.lifetime is not Lifetime.INIT:
+            held = _summed(held, container.held)
+    return held
+
+
+def current_charge(
+    containers: Sequence[ContainerUsage], status: PodStatus
+) -> dict[DeviceUUID, Usage]:
+    """Charge a bound pod for what its status says it can still hold.
+
+    Args:
+        containers: In start order.
+        status: As the API shows it now. A pure function of it: repeated, late and
+            re-listed statuses need no memory of earlier ones.
+
+    Returns:
+        As `effective_usage`; empty once the pod is finished.
+    """
+    if status.is_finished:
+        return {}
+    lifetimes = [container.lifetime for container in containers]
+    released_inits = released_init_count(lifetimes, status)
+    return effective_usage(containers, released_inits=released_inits)
+
+
+def released_init_count(lifetimes: Sequence[Lifetime], status: PodStatus) -> int:
+    """Count the inits, from the first, that will not run again in this sandbox.
+
+    An init counts only if it and every init before it are terminated with exit 0 in
+    the present sandbox. The API keeps showing the exits of a former sandbox until
+    each init starts again, also after the new sandbox is up; a running app, or exits
+    not older than the sandbox, prove that they are of the present one. While the
+    sandbox is down or all containers are being restarted, nothing is released,
+    except that a terminating pod starts nothing again.
+
+    Example:
+        >>> done = ContainerStatus(RunState.TERMINATED, exit_code=0, finished_at=50.0)
+        >>> status = PodStatus(
+        ...     containers=(done,),
+        ...     sandbox=SandboxReadiness.READY,
+        ...     sandbox_changed_at=40.0,
+        ... )
+        >>> released_init_count([Lifetime.INIT, Lifetime.APP], status)
+        1
+        >>> from dataclasses import replace
+        >>> recreated = replace(status, sandbox_changed_at=60.0)
+        >>> released_init_count([Lifetime.INIT, Lifetime.APP], recreated)
+        0
+    """
+    if _starts_over(status):
+        return 0
+    oldest_exit = _oldest_exit_that_counts(lifetimes, status)
+    released = 0
+    for index, lifetime in enumerate(lifetimes):
+        if lifetime is not Lifetime.INIT:
+            continue
+        if not _exited_well(status.of(index), oldest_exit):
+            break
+        released += 1
+    return released
+
+
+def _starts_over(status: PodStatus) -> bool:
+    return not status.is_terminating and (
+        status.sandbox is SandboxReadiness.NOT_READY or status.is_restarting_all
+    )
+
+
+def _oldest_exit_that_counts(
+    lifetimes: Sequence[Lifetime], status: PodStatus
+) -> float | None:
+    """Unix seconds before which an exit was of a former sandbox; None for any."""
+    if status.sandbox is not SandboxReadiness.READY:
+        return None
+    for index, lifetime in enumerate(lifetimes):
+        if lifetime is Lifetime.APP and status.of(index).run_state is RunState.RUNNING:
+            return None
+    if status.sandbox_changed_at is None:
+        return float("inf")
+    return status.sandbox_changed_at
+
+
+def _exited_well(status: ContainerStatus, oldest_exit: float | None) -> bool:
+    if status.run_state is not RunState.TERMINATED or status.exit_code != 0:
+        return False
+    if oldest_exit is None:
+        return True
+    return status.finished_at is not None and status.finished_at >= oldest_exit
+
+
+def _summed(one: Mapping[DeviceUUID, Usage], other: Mapping[DeviceUUID, Usage]) -> _Totals:
+    total = dict(one)
+    for device_uuid, usage in other.items():
+        _add(total, device_uuid, usage)
+    return total
+
+
+def _add(total: _Totals, device_uuid: DeviceUUID, usage: Usage) -> None:
+    total[device_uuid] = total.get(device_uuid, NOTHING) + usage

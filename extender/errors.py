@@ -1,0 +1,91 @@
+"""Every error of the project, as one tree.
+
+::
+
+    ExtenderError
+    ├── SettingsError          a flag or a file that the operator gave
+    ├── WireError              bytes or text from outside: field, value, expected
+    │   ├── MalformedBody      a request body
+    │   ├── BadObject          a Pod or Node object
+    │   ├── BadAnnotation      an annotation's text
+    │   └── BadQuantity        a resource quantity
+    ├── StateError
+    │   ├── NotSynced          asked before nodes and pods were applied
+    │   └── InvariantBroken    the ledger disagrees with its own pods
+    └── ClusterError           what the cluster answered to a read or a write
+        ├── NotFound           no such object
+        └── Conflict           the object is not in the state the write needs
+
+A refusal (a pod does not fit) is an answer, not an error.
+"""
+
+from typing import Final
+
+_LONGEST_VALUE: Final = 80
+
+
+class ExtenderError(Exception):
+    """Anything that this project raises on purpose."""
+
+
+class SettingsError(ExtenderError):
+    """A flag, a setting or a file given by the operator cannot be used."""
+
+
+class WireError(ExtenderError):
+    """Bytes or text from outside are not what they should be.
+
+    Attributes:
+        field: Path of the field, as the sender would write it.
+        value: What was found there; shortened in the message.
+        expected: What would have been accepted.
+    """
+
+    def __init__(self, field: str, value: object, expected: str) -> None:
+        shown = repr(value)
+        if len(shown) > _LONGEST_VALUE:
+            shown = f"{shown[: _LONGEST_VALUE - 3]}..."
+        super().__init__(f"{field}: {shown} is not {expected}")
+        self.field = field
+        self.value = value
+        self.expected = expected
+
+
+class MalformedBody(WireError):
+    """A request body cannot be used."""
+
+
+class BadObject(WireError):
+    """A Pod or Node object lacks a field or holds one of the wrong type."""
+
+
+class BadAnnotation(WireError):
+    """The text of an annotation cannot be read."""
+
+
+class BadQuantity(WireError):
+    """A resource quantity cannot be read, or is out of range."""
+
+
+class StateError(ExtenderError):
+    """The state cannot answer."""
+
+
+class NotSynced(StateError):
+    """Nodes and pods have not been applied yet."""
+
+
+class InvariantBroken(StateError):
+    """Totals and pods disagree; whoever sees this rebuilds from the pods."""
+
+
+class ClusterError(ExtenderError):
+    """The cluster refused a read or a write."""
+
+
+class NotFound(ClusterError):
+    """The object is not there."""
+
+
+class Conflict(ClusterError):
+    """The object is not in the state that the write needs."""
