@@ -1,0 +1,1 @@
+"""The proof: unit tables, properties, golden bytes and real HTTP."""
