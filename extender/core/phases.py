@@ -240,7 +240,9 @@ def _exited_well(status: ContainerStatus, oldest_exit: float | None) -> bool:
     return status.finished_at is not None and status.finished_at >= oldest_exit
 
 
-def _summed(one: Mapping[DeviceUUID, Usage], other: Mapping[DeviceUUID, Usage]) -> _Totals:
+def _summed(
+    one: Mapping[DeviceUUID, Usage], other: Mapping[DeviceUUID, Usage]
+) -> _Totals:
     total = dict(one)
     for device_uuid, usage in other.items():
         _add(total, device_uuid, usage)

@@ -1,0 +1,163 @@
+"""All nodes' cards of one kind, in arrays that many nodes are judged on at once.
+
+Nodes are kept in buckets by their number of cards, padded to a power of two: padding
+everything to the widest node would make a fleet of eight-card nodes with one node of
+64 cards several times slower.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from extender.core.arrays import Int64s
+from extender.core.bucket import Bucket, Interned
+from extender.core.cards import Cards
+from extender.core.holding import Holding
+from extender.core.model import Node, NodeName
+from extender.core.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Some of the asked nodes, all in one bucket.
+
+    Attributes:
+        cards: At least the asked nodes; more where copying them out would cost more
+            than judging them.
+        columns: int64 (K,); the asked nodes' places in `cards`.
+        positions: int64 (K,); their places in the list that was asked for.
+    """
+
+    cards: Cards
+    columns: Int64s
+    positions: Int64s
+
+
+class Fleet:
+    """The nodes, their cards, and what is held on them.
+
+    Invariant: for each card, ``used`` is the sum of the charges of the holdings that
+    were added on its node and not removed. Whoever owns the fleet keeps the holdings
+    and passes them again when a node is put.
+    """
+
+    def __init__(self) -> None:
+        self._interned = Interned()
+        self._buckets: list[Bucket] = []
+        self._bucket_by_width: dict[int, int] = {}
+        self._place_of: dict[NodeName, tuple[int, int]] = {}
+        self._unusable: dict[NodeName, Reason] = {}
+
+    def put(self, node: Node, holdings: Iterable[Holding]) -> None:
+        """Add or replace a node, with all that is held there.
+
+        Cost: O(cards + holdings) of that node.
+        """
+        self.remove(node.name)
+        if not node.is_usable or not node.devices:
+            self._unusable[node.name] = _why_unusable(node)
+            return
+        number = self._bucket_number(len(node.devices))
+        column = self._buckets[number].put(node)
+        self._place_of[node.name] = (number, column)
+        for holding in holdings:
+            self.add(holding)
+
+    def remove(self, node_name: NodeName) -> None:
+        """Forget a node; one that is not there is no error."""
+        self._unusable.pop(node_name, None)
+        place = self._place_of.pop(node_name, None)
+        if place is not None:
+            number, column = place
+            self._buckets[number].free(column)
+
+    def add(self, holding: Holding) -> None:
+        """Count a holding; on a node that is not there it counts nowhere."""
+        self._count(holding, 1)
+
+    def subtract(self, holding: Holding) -> None:
+        """Take back a holding that was added."""
+        self._count(holding, -1)
+
+    def _count(self, holding: Holding, sign: int) -> None:
+        place = self._place_of.get(holding.node_name)
+        if place is not None:
+            number, column = place
+            self._buckets[number].count(column, holding, sign)
+
+    def why_unusable(self, node_name: NodeName) -> Reason | None:
+        """Tell why a node has no cards that count; None when it has."""
+        if node_name in self._place_of:
+            return None
+        return self._unusable.get(node_name, Reason.NODE_UNREGISTERED)
+
+    def select(
+        self, node_names: Sequence[NodeName], without: Holding | None = None
+    ) -> list[Selected]:
+        """Look up nodes, bucket by bucket.
+
+        Args:
+            node_names: Any names; those without cards that count are left out.
+            without: A holding to leave out of the totals: a pod is judged as if it
+                held nothing itself.
+
+        Cost: one dictionary look-up per name, and one copy of the bucket's arrays
+        where only a few of its nodes are asked for.
+        """
+        places = self._place_of
+        by_bucket: dict[int, tuple[list[int], list[int]]] = {}
+        for position, node_name in enumerate(node_names):
+            place = places.get(node_name)
+            if place is not None:
+                number, column = place
+                found = by_bucket.get(number)
+                if found is None:
+                    found = by_bucket[number] = ([], [])
+                found[0].append(column)
+                found[1].append(position)
+        return [
+            self._selected(
+                self._buckets[number],
+                np.array(columns, np.int64),
+                np.array(positions, np.int64),
+                without,
+            )
+            for number, (columns, positions) in by_bucket.items()
+        ]
+
+    def _selected(
+        self,
+        bucket: Bucket,
+        columns: Int64s,
+        positions: Int64s,
+        without: Holding | None,
+    ) -> Selected:
+        cards = bucket.cards()
+        if without is not None:
+            place = self._place_of.get(without.node_name)
+            if place is not None and self._buckets[place[0]] is bucket:
+                cards = bucket.cards_without(place[1], without)
+        if len(columns) * _COPY_BELOW < cards.node_count:
+            cards = cards.of_nodes(columns)
+            columns = np.arange(len(columns))
+        return Selected(cards, columns, positions)
+
+    def _bucket_number(self, card_count: int) -> int:
+        width = 1 << (card_count - 1).bit_length()
+        number = self._bucket_by_width.get(width)
+        if number is None:
+            number = self._bucket_by_width[width] = len(self._buckets)
+            self._buckets.append(Bucket(width, self._interned))
+        return number
+
+
+_COPY_BELOW: Final = 2
+"""Copy nodes out when fewer than one in so many is asked for."""
+
+
+def _why_unusable(node: Node) -> Reason:
+    if node.inventory_problem is not None:
+        return Reason.NODE_REGISTRATION_UNREADABLE
+    return Reason.NODE_UNREGISTERED

@@ -1,0 +1,27 @@
+"""What one pod holds on one node, whatever the reason that it is counted."""
+
+from dataclasses import dataclass
+
+from extender.core.model import Charge, DeviceUUID, NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One pod's part in the totals of its node.
+
+    Attributes:
+        node_name: Where it counts.
+        charge: Per device; devices that the node does not show are kept, and count
+            once the node shows them again.
+        kubelet_slots: Device ids that kubelet keeps for the pod.
+        quarantined: Devices that count as full, since the pod's allocation names
+            them but cannot be read.
+        closes_node: Whether the node takes no new pods, since the pod's allocation
+            cannot be read and names no device.
+    """
+
+    node_name: NodeName
+    charge: Charge
+    kubelet_slots: int = 0
+    quarantined: tuple[DeviceUUID, ...] = ()
+    closes_node: bool = False

@@ -1,0 +1,221 @@
+"""Fit a pod on many nodes at once.
+
+Sidecars and apps are placed one after another on a copy of what is used. Each init is
+placed on a snapshot of that copy from its moment: what is used, plus the sidecars
+declared before it. The element-wise maximum of all of these is the pod's peak, per
+card and per dimension, together with what others hold.
+
+A container takes, among the cards that no rule refuses, the first ones in the
+policy's order. An init takes cards first that the rest of the pod holds, so that the
+pod is charged on few cards.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Floats, Int64s, Mask
+from extender.core.cards import Cards
+from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.policies import card_order
+from extender.core.reasons import CODES, Reason
+from extender.core.rules import (
+    CARD_RULES,
+    NODE_RULES,
+    USE_RULES,
+    Trial,
+    memory_needed,
+)
+
+NO_CONTAINER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What came of placing one pod on N nodes of W cards.
+
+    Attributes:
+        fits: bool (N,).
+        chosen: Per container in start order, bool (W, N); None where the container
+            asks for nothing. Meaningful only where the pod fits.
+        peak: int64 (3, W, N); use with the pod placed, merged over its phases.
+            Meaningful only where the pod fits.
+        refused_container: int64 (N,); index in start order of the first container
+            that did not fit, in the order in which they were placed; `NO_CONTAINER`
+            where the pod fits or the node as a whole was refused.
+        node_codes: uint8 (N,); code of the reason that refused the whole node, or of
+            `Reason.TOO_FEW_CARDS` where some cards would have served.
+        card_codes: uint8 (W, N); code of the reason that refused each card to that
+            container; 0 for a card that would have served, and for padding.
+        used_at_refusal: int64 (3, W, N); what was used when that container was
+            tried. Meaningful only where a container was refused.
+    """
+
+    fits: Mask
+    chosen: Sequence[Mask | None]
+    peak: Int64s
+    refused_container: Int64s
+    node_codes: Codes
+    card_codes: Codes
+    used_at_refusal: Int64s
+
+    def reason_bits(self, columns: Int64s) -> Int64s:
+        """Collect each node's reasons: int64, one bit set per column.
+
+        Bit `CODES[reason]` is set for every reason that refused the node, or one of
+        its cards to the container that did not fit.
+        """
+        card_codes = self.card_codes[:, columns].astype(np.int64)
+        bits = np.bitwise_or.reduce(np.left_shift(1, card_codes), axis=0)
+        bits |= np.left_shift(1, self.node_codes[columns].astype(np.int64))
+        without_none: Int64s = bits & ~1
+        return without_none
+
+
+def place(cards: Cards, request: PodRequest) -> Placement:
+    """Place a pod on every node of `cards`, each on its own.
+
+    Args:
+        cards: The nodes; not written to.
+        request: At least one container asks for a device.
+
+    Returns:
+        A placement whose arrays are the caller's own.
+
+    Cost: a handful of passes over (W, N) arrays for each container that asks.
+    """
+    return _Attempt(cards, request).run()
+
+
+class _Attempt:
+    """One run of `place`; holds the arrays that its steps share."""
+
+    def __init__(self, cards: Cards, request: PodRequest) -> None:
+        self._cards = cards
+        self._request = request
+        self._node_codes = _node_codes(cards, request)
+        self._fits: Mask = self._node_codes == 0
+        self._static_codes = _static_card_codes(cards, request)
+        self._is_open: Mask = cards.exists & (self._static_codes == 0)
+        self._chosen: list[Mask | None] = [None] * len(request.containers)
+        self._refused_container = np.full(cards.node_count, NO_CONTAINER, np.int64)
+        self._card_codes: Codes = np.zeros(cards.exists.shape, np.uint8)
+        self._used_at_refusal = cards.used
+
+    def run(self) -> Placement:
+        steady = self._cards.fresh_usage()
+        held = np.zeros_like(self._cards.exists)
+        snapshots: list[tuple[int, Int64s]] = []
+        for index, asked in enumerate(self._request.containers):
+            if not asked.count:
+                continue
+            if self._request.lifetimes[index] is Lifetime.INIT:
+                snapshots.append((index, steady.copy()))
+            else:
+                held |= self._place_container(index, asked, steady, None)
+        for index, snapshot in snapshots:
+            asked = self._request.containers[index]
+            held |= self._place_container(index, asked, snapshot, held)
+            np.maximum(steady, snapshot, out=steady)
+        return Placement(
+            fits=self._fits,
+            chosen=self._chosen,
+            peak=steady,
+            refused_container=self._refused_container,
+            node_codes=self._node_codes,
+            card_codes=self._card_codes,
+            used_at_refusal=self._used_at_refusal,
+        )
+
+    def _place_container(
+        self, index: int, asked: ContainerRequest, used: Int64s, preferred: Mask | None
+    ) -> Mask:
+        """Choose cards for one container and add its shares to `used`."""
+        trial = Trial(self._cards, used, asked, memory_needed(self._cards, asked))
+        refusals = [(reason, rule(trial)) for reason, rule in USE_RULES]
+        eligible = self._is_open.copy()
+        for _, refused in refusals:
+            if refused is not None:
+                eligible &= ~refused
+        is_short = np.count_nonzero(eligible, axis=0) < asked.count
+        newly_refused = np.flatnonzero(self._fits & is_short)
+        if newly_refused.size:
+            self._record_refusal(index, newly_refused, refusals, used, eligible)
+            self._fits[newly_refused] = False
+        eligible &= self._fits
+        order = card_order(self._cards, used, self._request.device_policy)
+        chosen = first_in_order(order, eligible, preferred, asked.count)
+        used[SLOTS] += chosen
+        used[MEMORY] += chosen * trial.memory_mib
+        used[CORES] += chosen * np.int64(asked.core_percent)
+        self._chosen[index] = chosen
+        return chosen
+
+    def _record_refusal(
+        self,
+        index: int,
+        columns: Int64s,
+        refusals: Sequence[tuple[Reason, Mask | None]],
+        used: Int64s,
+        eligible: Mask,
+    ) -> None:
+        """Keep, for the nodes at `columns`, which rule refused each card first."""
+        codes = self._static_codes[:, columns]
+        for reason, refused in refusals:
+            if refused is not None:
+                is_first = (codes == 0) & refused[:, columns]
+                codes[is_first] = CODES[reason]
+        codes[~self._cards.exists[:, columns]] = 0
+        self._card_codes[:, columns] = codes
+        self._refused_container[columns] = index
+        some_passed = columns[eligible[:, columns].any(axis=0)]
+        self._node_codes[some_passed] = CODES[Reason.TOO_FEW_CARDS]
+        if self._used_at_refusal is self._cards.used:
+            self._used_at_refusal = self._cards.fresh_usage()
+        self._used_at_refusal[..., columns] = used[..., columns]
+
+
+def first_in_order(
+    order: Floats, eligible: Mask, preferred: Mask | None, count: int
+) -> Mask:
+    """Choose the first `count` eligible cards of each node.
+
+    Args:
+        order: float64 (W, N); lowest first, equal ones in card order.
+        eligible: bool (W, N); a node without eligible cards gets none.
+        preferred: bool (W, N); those among the eligible that go before all others.
+        count: Cards wanted on each node.
+
+    Returns:
+        bool (W, N).
+    """
+    chosen = np.zeros_like(eligible)
+    columns = np.arange(eligible.shape[1])
+    left = eligible.copy()
+    for _ in range(count):
+        pool = left
+        if preferred is not None:
+            best = left & preferred
+            pool = np.where(best.any(axis=0), best, left)
+        position = np.argmin(np.where(pool, order, np.inf), axis=0)
+        taken = pool[position, columns]
+        chosen[position, columns] = taken
+        left[position, columns] = False
+    return chosen
+
+
+def _node_codes(cards: Cards, request: PodRequest) -> Codes:
+    codes = np.zeros(cards.node_count, np.uint8)
+    for reason, rule in NODE_RULES:
+        codes[(codes == 0) & rule(cards, request)] = CODES[reason]
+    return codes
+
+
+def _static_card_codes(cards: Cards, request: PodRequest) -> Codes:
+    codes = np.zeros(cards.exists.shape, np.uint8)
+    for reason, rule in CARD_RULES:
+        refused = rule(cards, request.selection)
+        if refused is not None:
+            codes[(codes == 0) & refused] = CODES[reason]
+    return codes

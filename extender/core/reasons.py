@@ -1,0 +1,78 @@
+"""Reason codes: why a node or a card was refused.
+
+The words are HAMi's where HAMi has one, since users search for them; the codes that
+HAMi has no word for are marked "ours".
+"""
+
+from enum import Enum
+from typing import Final
+
+
+class Reason(Enum):
+    """One refusal. Members stand in the order in which the rules are asked."""
+
+    # The node as a whole.
+    NODE_UNREGISTERED = "node unregistered"
+    """No inventory counts: unknown node, no register annotation, or no live plugin."""
+
+    NODE_REGISTRATION_UNREADABLE = "NodeRegistrationUnreadable"
+    """Ours: its inventory cannot be read."""
+
+    NODE_HAS_UNREADABLE_ALLOCATION = "NodeHasUnreadableAllocation"
+    """Ours: a pod there holds cards that cannot be told from its annotation."""
+
+    NODE_INSUFFICIENT_DEVICE = "NodeInsufficientDevice"
+    """A container asks for more cards than the node has."""
+
+    KUBELET_SLOTS_EXHAUSTED = "KubeletSlotsExhausted"
+    """Ours: kubelet has too few device ids left; inits keep theirs to the pod's end."""
+
+    # One card, whatever its use.
+    CARD_NOT_HEALTHY = "CardNotHealth"
+    CARD_CORDONED = "CardCordoned"
+    CARD_TYPE_MISMATCH = "CardTypeMismatch"
+    CARD_UUID_MISMATCH = "CardUuidMismatch"
+    CARD_MIG_MODE_UNSUPPORTED = "CardMigModeUnsupported"
+    """Ours, until MIG is built."""
+
+    # One card, by what is held on it.
+    CARD_QUARANTINED = "CardHeldByUnreadableAllocation"
+    """Ours: an unreadable allocation names it, so it counts as full."""
+
+    CARD_SLOTS_EXHAUSTED = "CardTimeSlicingExhausted"
+    CARD_INSUFFICIENT_MEMORY = "CardInsufficientMemory"
+    CARD_INSUFFICIENT_CORE = "CardInsufficientCore"
+    CARD_EXCLUSIVE_CONFLICT = "ExclusiveDeviceAllocateConflict"
+    """The request wants the whole card's compute, and the card is in use."""
+
+    CARD_COMPUTE_EXHAUSTED = "CardComputeUnitsExhausted"
+    """The card's compute is taken whole; a request without cores may not join."""
+
+    # Some cards passed, but too few.
+    TOO_FEW_CARDS = "AllocatedCardsInsufficientRequest"
+
+
+CODES: Final[dict[Reason, int]] = {
+    reason: code for code, reason in enumerate(Reason, start=1)
+}
+"""Small number of each reason, for arrays; 0 is "not refused"."""
+
+REASON_OF: Final[dict[int, Reason]] = {code: reason for reason, code in CODES.items()}
+
+
+def joined(bits: int) -> str:
+    """Join the reasons of a bit set into one text.
+
+    kube-scheduler groups nodes by equal text, so there are no numbers in it.
+
+    Args:
+        bits: Bit `CODES[reason]` is set for each reason.
+
+    Example:
+        >>> unhealthy, cordoned = Reason.CARD_NOT_HEALTHY, Reason.CARD_CORDONED
+        >>> joined(1 << CODES[unhealthy] | 1 << CODES[cordoned])
+        'CardCordoned, CardNotHealth'
+    """
+    return ", ".join(
+        sorted(reason.value for code, reason in REASON_OF.items() if bits >> code & 1)
+    )

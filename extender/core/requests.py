@@ -1,0 +1,169 @@
+"""What a container asks for, from the whole numbers that it names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from extender.core.kinds import Kind
+from extender.core.model import (
+    MAX_INT32,
+    NO_REQUEST,
+    ContainerRequest,
+    ContainerUsage,
+    DeviceUUID,
+    Lifetime,
+    Usage,
+)
+from extender.core.phases import effective_usage
+from extender.errors import BadQuantity
+
+_MOST_PERCENT: Final = 100
+
+_ANY_DEVICE_ID: Final = DeviceUUID("")
+"""Stands for all device ids of a node: kubelet's count does not tell them apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceClaim:
+    """The amounts that a container names; None where it names none.
+
+    Attributes:
+        count: Different devices.
+        memory: Per device, in units of the kind's memory factor.
+        percentage: Memory per device, in percent of the device's.
+        cores: Percent of one device, per device.
+    """
+
+    count: int | None = None
+    memory: int | None = None
+    percentage: int | None = None
+    cores: int | None = None
+
+
+NO_CLAIM: Final = ResourceClaim()
+
+
+def container_request(
+    claim: ResourceClaim, kind: Kind, container_name: str
+) -> ContainerRequest:
+    """Turn what a container names into what is asked of each device.
+
+    A count of 0, or nothing named at all, asks for nothing. Memory above 0 wins over
+    a percentage; with neither, the kind's default memory counts, or the whole device.
+    Percentages and cores above 100 are cut to 100; a percentage of 0 or less is as
+    good as none.
+
+    Args:
+        claim: The amounts, of any size and sign.
+        kind: Gives names, memory factor and defaults.
+        container_name: For the error.
+
+    Raises:
+        BadQuantity: An amount is out of range, or the container names memory or cores
+            without a count: kubelet would never allocate that. The error names the
+            container and the resource.
+
+    Source: HAMi v2.10's GenerateResourceRequests, which drops the request where this
+    raises.
+
+    Example:
+        >>> from extender.core.kinds import NVIDIA
+        >>> container_request(ResourceClaim(count=2, memory=3000), NVIDIA, "train")
+        ContainerRequest(count=2, memory_mib=3000, memory_percent=0, core_percent=0)
+        >>> container_request(ResourceClaim(count=1, cores=150), NVIDIA, "train")
+        ContainerRequest(count=1, memory_mib=None, memory_percent=100, core_percent=100)
+    """
+    if claim.count is None:
+        _refuse_amount_without_count(claim, kind, container_name)
+        return NO_REQUEST
+    if not 0 <= claim.count <= MAX_INT32:
+        raise _out_of_range(kind.count_resource, claim.count, MAX_INT32, container_name)
+    if claim.count == 0:
+        return NO_REQUEST
+    memory_mib, memory_percent = _memory(claim, kind, container_name)
+    core_percent = _core_percent(claim, kind, container_name)
+    return ContainerRequest(claim.count, memory_mib, memory_percent, core_percent)
+
+
+def _refuse_amount_without_count(
+    claim: ResourceClaim, kind: Kind, container_name: str
+) -> None:
+    for resource, amount in (
+        (kind.memory_resource, claim.memory),
+        (kind.memory_percentage_resource, claim.percentage),
+        (kind.core_resource, claim.cores),
+    ):
+        if amount is not None:
+            raise BadQuantity(
+                f"container {container_name!r}: {resource}",
+                amount,
+                f"of use without {kind.count_resource}",
+            )
+
+
+def _memory(
+    claim: ResourceClaim, kind: Kind, container_name: str
+) -> tuple[int | None, int]:
+    """Give MiB, or None and the percentage that counts instead."""
+    factor = max(kind.memory_factor, 1)
+    memory = claim.memory or 0
+    if not 0 <= memory <= MAX_INT32 // factor:
+        limit = MAX_INT32 // factor
+        raise _out_of_range(kind.memory_resource, memory, limit, container_name)
+    if memory > 0:
+        return memory * factor, 0
+    if claim.percentage is not None and claim.percentage > 0:
+        return None, min(claim.percentage, _MOST_PERCENT)
+    if kind.default_memory_mib:
+        return kind.default_memory_mib, 0
+    return None, _MOST_PERCENT
+
+
+def _core_percent(claim: ResourceClaim, kind: Kind, container_name: str) -> int:
+    if claim.cores is None:
+        return min(kind.default_core_percent, _MOST_PERCENT)
+    if claim.cores < 0:
+        raise BadQuantity(
+            f"container {container_name!r}: {kind.core_resource}",
+            claim.cores,
+            "0 or more",
+        )
+    return min(claim.cores, _MOST_PERCENT)
+
+
+def _out_of_range(
+    resource: str, amount: int, limit: int, container_name: str
+) -> BadQuantity:
+    field = f"container {container_name!r}: {resource}"
+    return BadQuantity(field, amount, f"in the range 0 to {limit}")
+
+
+def kubelet_slots(lifetimes: Sequence[Lifetime], counts: Sequence[int]) -> int:
+    """Count the device ids that kubelet sets aside for a pod.
+
+    Kubernetes' formula for any extended resource is the accounting rule with one
+    device that stands for all; finished inits keep their part to the pod's end.
+
+    Args:
+        lifetimes: One per container, in start order.
+        counts: Devices that each container asks for; as many as `lifetimes`.
+
+    Example:
+        >>> kubelet_slots([Lifetime.INIT, Lifetime.SIDECAR, Lifetime.APP], [4, 1, 2])
+        4
+        >>> kubelet_slots([Lifetime.SIDECAR, Lifetime.INIT, Lifetime.APP], [1, 4, 2])
+        5
+    """
+    if not any(counts):
+        return 0
+    return _kubelet_slots(tuple(lifetimes), tuple(counts))
+
+
+@lru_cache(maxsize=1024)  # a cluster has few shapes of pods, and many pods of each
+def _kubelet_slots(lifetimes: tuple[Lifetime, ...], counts: tuple[int, ...]) -> int:
+    usages = [
+        ContainerUsage(lifetime, {_ANY_DEVICE_ID: Usage(count)})
+        for lifetime, count in zip(lifetimes, counts, strict=True)
+    ]
+    return effective_usage(usages)[_ANY_DEVICE_ID].slots

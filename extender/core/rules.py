@@ -1,0 +1,200 @@
+"""Each rule that can refuse a card, as one function from arrays to a mask.
+
+A mask is bool (W, N), True where the rule refuses. Rules are asked in the order of
+their tables; the first that refuses a card gives its reason. Padding is refused by
+`Cards.exists`, never by a rule.
+
+Source: HAMi v2.10's per-card checks; where the meaning differs, the rule says so.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s, Mask
+from extender.core.cards import Cards
+from extender.core.model import ContainerRequest, DeviceUUID, PodRequest, Selection
+from extender.core.reasons import Reason
+
+WHOLE_CARD_PERCENT: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One container's request, tried on every card at once.
+
+    Attributes:
+        cards: The cards.
+        used: int64 (3, W, N); what is held at the moment of the trial.
+        request: Of one container; its count is at least 1.
+        memory_mib: int64, broadcasts to (W, N); MiB needed on each card.
+    """
+
+    cards: Cards
+    used: Int64s
+    request: ContainerRequest
+    memory_mib: Int64s
+
+
+def memory_needed(cards: Cards, request: ContainerRequest) -> Int64s:
+    """Resolve a request's memory on each card; int64, broadcasts to (W, N)."""
+    if request.memory_mib is not None:
+        return np.array(request.memory_mib, np.int64)
+    needed: Int64s = cards.capacity[MEMORY] * request.memory_percent // 100
+    return needed
+
+
+# The card, whatever its use.
+
+
+def card_not_healthy(cards: Cards, _selection: Selection) -> Mask:
+    """Refuse cards that their plugin calls unhealthy."""
+    return cards.is_unhealthy
+
+
+def card_cordoned(cards: Cards, _selection: Selection) -> Mask:
+    """Refuse cards that an administrator closed to new work."""
+    return cards.is_cordoned
+
+
+def card_type_mismatch(cards: Cards, selection: Selection) -> Mask | None:
+    """Refuse types outside the pod's selection: case-insensitive substrings."""
+    if selection.use_types is None and not selection.avoid_types:
+        return None
+    refused_models = np.array(
+        [_refuses_type(selection, model.casefold()) for model in cards.models], np.bool_
+    )
+    return refused_models[cards.model_codes]
+
+
+def _refuses_type(selection: Selection, model: str) -> bool:
+    if selection.use_types is not None and not any(
+        wanted.casefold() in model for wanted in selection.use_types
+    ):
+        return True
+    return any(avoided.casefold() in model for avoided in selection.avoid_types)
+
+
+def card_uuid_mismatch(cards: Cards, selection: Selection) -> Mask | None:
+    """Refuse cards outside the pod's list of UUIDs; exact and case-sensitive."""
+    if selection.use_uuids is None and not selection.avoid_uuids:
+        return None
+    refused = _is_any_of(cards, selection.avoid_uuids)
+    if selection.use_uuids is not None:
+        refused |= ~_is_any_of(cards, selection.use_uuids)
+    return refused
+
+
+def _is_any_of(cards: Cards, uuids: frozenset[DeviceUUID]) -> Mask:
+    known = [cards.code_of_uuid[uuid] for uuid in uuids if uuid in cards.code_of_uuid]
+    return np.isin(cards.uuid_codes, known)
+
+
+def card_mig_mode_unsupported(cards: Cards, _selection: Selection) -> Mask:
+    """Refuse cards in MIG mode."""
+    return cards.is_mig
+
+
+def card_quarantined(cards: Cards, _selection: Selection) -> Mask:
+    """Refuse cards that an unreadable allocation names: they count as full."""
+    refused: Mask = cards.quarantines > 0
+    return refused
+
+
+# The card, by what is held on it.
+
+
+def card_slots_exhausted(trial: Trial) -> Mask:
+    """Refuse cards that already serve as many containers as they may."""
+    refused: Mask = trial.used[SLOTS] >= trial.cards.capacity[SLOTS]
+    return refused
+
+
+def card_insufficient_memory(trial: Trial) -> Mask:
+    """Refuse cards with too little memory left.
+
+    A need of 0 is refused too: in an allocation it would mean "no limit". It arises
+    from a percentage of a card that registers no memory, or so little that the
+    percentage rounds down to nothing.
+    """
+    free = trial.cards.capacity[MEMORY] - trial.used[MEMORY]
+    refused: Mask = (free < trial.memory_mib) | (trial.memory_mib <= 0)
+    return refused
+
+
+def card_insufficient_core(trial: Trial) -> Mask:
+    """Refuse cards with too little compute left."""
+    free = trial.cards.capacity[CORES] - trial.used[CORES]
+    refused: Mask = free < trial.request.core_percent
+    return refused
+
+
+def card_exclusive_conflict(trial: Trial) -> Mask | None:
+    """Refuse cards in use when the request wants all compute of a plain card."""
+    if trial.request.core_percent != WHOLE_CARD_PERCENT:
+        return None
+    is_plain = trial.cards.capacity[CORES] == WHOLE_CARD_PERCENT
+    refused: Mask = is_plain & (trial.used[SLOTS] > 0)
+    return refused
+
+
+def card_compute_exhausted(trial: Trial) -> Mask | None:
+    """Refuse cards whose compute is taken whole when the request names no cores."""
+    if trial.request.core_percent:
+        return None
+    capacity = trial.cards.capacity[CORES]
+    refused: Mask = (capacity > 0) & (trial.used[CORES] >= capacity)
+    return refused
+
+
+CARD_RULES: Final[
+    tuple[tuple[Reason, Callable[[Cards, Selection], Mask | None]], ...]
+] = (
+    (Reason.CARD_NOT_HEALTHY, card_not_healthy),
+    (Reason.CARD_CORDONED, card_cordoned),
+    (Reason.CARD_TYPE_MISMATCH, card_type_mismatch),
+    (Reason.CARD_UUID_MISMATCH, card_uuid_mismatch),
+    (Reason.CARD_MIG_MODE_UNSUPPORTED, card_mig_mode_unsupported),
+    (Reason.CARD_QUARANTINED, card_quarantined),
+)
+"""Asked once per pod. None means that the rule has nothing to say."""
+
+USE_RULES: Final[tuple[tuple[Reason, Callable[[Trial], Mask | None]], ...]] = (
+    (Reason.CARD_SLOTS_EXHAUSTED, card_slots_exhausted),
+    (Reason.CARD_INSUFFICIENT_MEMORY, card_insufficient_memory),
+    (Reason.CARD_INSUFFICIENT_CORE, card_insufficient_core),
+    (Reason.CARD_EXCLUSIVE_CONFLICT, card_exclusive_conflict),
+    (Reason.CARD_COMPUTE_EXHAUSTED, card_compute_exhausted),
+)
+"""Asked for each container, at its moment."""
+
+
+# The node as a whole; masks are bool (N,).
+
+
+def node_has_unreadable_allocation(cards: Cards, _request: PodRequest) -> Mask:
+    """Refuse nodes where it cannot be told which cards a pod holds."""
+    return cards.closures > 0
+
+
+def node_insufficient_device(cards: Cards, request: PodRequest) -> Mask:
+    """Refuse nodes with fewer cards than some container asks for."""
+    return cards.card_counts < max(asked.count for asked in request.containers)
+
+
+def kubelet_slots_exhausted(cards: Cards, request: PodRequest) -> Mask:
+    """Refuse nodes where kubelet has too few device ids left.
+
+    Kubelet keeps an init's ids until the pod ends, and kube-scheduler's own count
+    does too, so finished inits still count here.
+    """
+    return cards.kubelet_slots + request.kubelet_slots > cards.allocatable_slots
+
+
+NODE_RULES: Final[tuple[tuple[Reason, Callable[[Cards, PodRequest], Mask]], ...]] = (
+    (Reason.NODE_HAS_UNREADABLE_ALLOCATION, node_has_unreadable_allocation),
+    (Reason.NODE_INSUFFICIENT_DEVICE, node_insufficient_device),
+    (Reason.KUBELET_SLOTS_EXHAUSTED, kubelet_slots_exhausted),
+)
