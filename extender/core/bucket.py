@@ -1,6 +1,7 @@
 """The nodes of about one size, as arrays that grow by doubling."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,23 @@ from extender.core.model import DeviceUUID, Node, Usage
 MIG_MODE: Final = "mig"
 
 _FIRST_COLUMNS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTotals:
+    """What is held on one node.
+
+    Attributes:
+        used: Per card, in card order.
+        quarantined: Cards that count as full.
+        kubelet_slots: Device ids that kubelet has set aside.
+        closures: Unreadable allocations that name no card.
+    """
+
+    used: Mapping[DeviceUUID, Usage]
+    quarantined: frozenset[DeviceUUID]
+    kubelet_slots: int
+    closures: int
 
 
 class Interned:
@@ -150,12 +168,22 @@ class Bucket:
         self.count(column, holding, 1)
         return seen
 
-    def usage_at(self, column: int) -> dict[DeviceUUID, Usage]:
-        """Read what is held on each card of one node."""
-        return {
-            device_uuid: Usage(*self._used[:, position, column].tolist())
-            for device_uuid, position in self._positions[column].items()
-        }
+    def totals_at(self, column: int) -> NodeTotals:
+        """Read what is held on one node."""
+        positions = self._positions[column]
+        return NodeTotals(
+            used={
+                device_uuid: Usage(*self._used[:, position, column].tolist())
+                for device_uuid, position in positions.items()
+            },
+            quarantined=frozenset(
+                device_uuid
+                for device_uuid, position in positions.items()
+                if self._quarantines[position, column]
+            ),
+            kubelet_slots=int(self._kubelet_slots[column]),
+            closures=int(self._closures[column]),
+        )
 
     def _take_column(self) -> int:
         if self._free_columns:

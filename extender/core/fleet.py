@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from extender.core.arrays import Int64s
-from extender.core.bucket import Bucket, Interned
+from extender.core.bucket import Bucket, Interned, NodeTotals
 from extender.core.cards import Cards
 from extender.core.holding import Holding
 from extender.core.model import Node, NodeName
@@ -86,6 +86,14 @@ class Fleet:
         if place is not None:
             number, column = place
             self._buckets[number].count(column, holding, sign)
+
+    def totals(self, node_name: NodeName) -> NodeTotals | None:
+        """Read what is held on one node; None when it has no cards that count."""
+        place = self._place_of.get(node_name)
+        if place is None:
+            return None
+        number, column = place
+        return self._buckets[number].totals_at(column)
 
     def why_unusable(self, node_name: NodeName) -> Reason | None:
         """Tell why a node has no cards that count; None when it has."""

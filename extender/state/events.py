@@ -1,0 +1,52 @@
+"""What can happen to the state. Events may repeat, come late, or come out of order."""
+
+from dataclasses import dataclass
+
+from extender.core.model import Allocation, Node, NodeName, Pod, PodUID
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSeen:
+    """The API shows this node, new or changed."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGone:
+    """The API no longer has this node."""
+
+    node_name: NodeName
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    """The API shows this pod, new or changed."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class PodGone:
+    """The API no longer has this pod."""
+
+    pod_uid: PodUID
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A place was chosen for an unbound pod, and its Binding is about to be sent."""
+
+    pod: Pod
+    node_name: NodeName
+    allocation: Allocation
+
+
+@dataclass(frozen=True, slots=True)
+class Unreserved:
+    """The Binding was refused: the pod is unbound, and holds nothing."""
+
+    pod_uid: PodUID
+
+
+Event = NodeSeen | NodeGone | PodSeen | PodGone | Reserved | Unreserved

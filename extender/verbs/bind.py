@@ -1,0 +1,53 @@
+"""bind: which cards a pod gets on the node that kube-scheduler chose."""
+
+from extender.core.cards import Cards
+from extender.core.fleet import Fleet
+from extender.core.holding import Holding
+from extender.core.model import Allocation, NodeName, Pod, PodRequest, Row, Share
+from extender.core.placement import Placement, place
+from extender.core.rules import memory_needed
+
+
+def choose_devices(
+    fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
+) -> Allocation | None:
+    """Fit a pod on one node, on the totals as they are now.
+
+    Args:
+        fleet: Cards and totals.
+        pod: Asks for at least one device, in a form that can be honoured.
+        node_name: The chosen node.
+        own: What the pod itself already counts for; it is left out of the totals.
+
+    Returns:
+        One row per container; None where the pod does not fit.
+    """
+    for selected in fleet.select([node_name], without=own):
+        cards = selected.cards.of_nodes(selected.columns)
+        placement = place(cards, pod.request)
+        if placement.fits[0]:
+            return _allocation(cards, placement, pod.request)
+    return None
+
+
+def _allocation(cards: Cards, placement: Placement, request: PodRequest) -> Allocation:
+    return tuple(
+        _row(cards, placement, request, index)
+        for index in range(len(request.containers))
+    )
+
+
+def _row(cards: Cards, placement: Placement, request: PodRequest, index: int) -> Row:
+    chosen = placement.chosen[index]
+    if chosen is None:
+        return ()
+    asked = request.containers[index]
+    memory_mib = memory_needed(cards, asked)
+    return tuple(
+        Share(
+            cards.uuids[cards.uuid_codes[position, 0]],
+            int(memory_mib[position, 0] if memory_mib.ndim else memory_mib),
+            asked.core_percent,
+        )
+        for position in chosen[:, 0].nonzero()[0].tolist()
+    )

@@ -1,0 +1,36 @@
+"""prioritize: how good each node is for a pod."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from extender.core.fleet import Fleet
+from extender.core.holding import Holding
+from extender.core.model import NodeName, Pod
+from extender.core.placement import place
+from extender.core.policies import node_scores
+
+
+def score_nodes(
+    fleet: Fleet, pod: Pod, node_names: Sequence[NodeName], own: Holding | None
+) -> list[tuple[NodeName, int]]:
+    """Score every node that was asked about, in the order asked. Changes nothing.
+
+    A node that cannot hold the pod scores 0, and so does every node for a pod that
+    asks for no device: kube-scheduler expects an answer for each name that it sent.
+
+    Args:
+        fleet: Cards and totals.
+        pod: To be placed.
+        node_names: Candidates, each once.
+        own: What the pod itself already counts for; it is left out of the totals.
+    """
+    scores = np.zeros(len(node_names), np.int64)
+    if pod.request.asks_for_devices and pod.request_problem is None:
+        for selected in fleet.select(node_names, without=own):
+            cards = selected.cards
+            placement = place(cards, pod.request)
+            node = node_scores(cards, placement.peak, pod.request.node_policy)
+            node[~placement.fits] = 0
+            scores[selected.positions] = node[selected.columns]
+    return list(zip(node_names, scores.tolist(), strict=True))

@@ -1,0 +1,149 @@
+"""Verdicts: one node's answer told with numbers, for people.
+
+The same placement as filter's, on one node, so that the two cannot disagree.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from extender.core.arrays import CORES, MEMORY, SLOTS
+from extender.core.cards import Cards
+from extender.core.fleet import Fleet
+from extender.core.holding import Holding
+from extender.core.model import ContainerRequest, DeviceUUID, NodeName, Pod, Usage
+from extender.core.placement import NO_CONTAINER, Placement, place
+from extender.core.reasons import REASON_OF, Reason
+from extender.core.rules import memory_needed
+
+
+@dataclass(frozen=True, slots=True)
+class CardVerdict:
+    """One card's answer to the container that did not fit.
+
+    Attributes:
+        device_uuid: The card.
+        model: Its registered type.
+        refused_by: The first rule that refused it; None when it would have served.
+        free: What was left at that moment; negative where it is over capacity.
+        needed: What the container asks of it.
+    """
+
+    device_uuid: DeviceUUID
+    model: str
+    refused_by: Reason | None
+    free: Usage
+    needed: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVerdict:
+    """Why a pod does not fit on one node.
+
+    Attributes:
+        node_name: The node.
+        reason: What refused the node as a whole, or that too few cards passed; None
+            where every card was refused for its own reason.
+        is_unresolvable: Whether it would not fit either if no pod held anything
+            there; the numbers are then those of the empty node.
+        problem: The pod's own fault, where it would be refused everywhere.
+        container: Name of the container that did not fit; None for the whole pod.
+        wanted_cards: How many cards that container asks for.
+        kubelet_slots: Device ids needed, taken and allocatable; None where the node
+            was not looked at.
+        cards: One entry per card, in card order; empty where no card was asked.
+    """
+
+    node_name: NodeName
+    reason: Reason | None = None
+    is_unresolvable: bool = False
+    problem: str | None = None
+    container: str | None = None
+    wanted_cards: int = 0
+    kubelet_slots: Mapping[str, int] | None = None
+    cards: tuple[CardVerdict, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Every reason, each once, in the order of the rules."""
+        found = {card.refused_by for card in self.cards}
+        found.add(self.reason)
+        return tuple(reason for reason in Reason if reason in found)
+
+
+def judge_node(
+    fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
+) -> NodeVerdict | None:
+    """Tell why a pod does not fit on a node; None where it does.
+
+    Args:
+        fleet: Cards and totals.
+        pod: To be placed.
+        node_name: The node.
+        own: What the pod itself already counts for; it is left out of the totals.
+    """
+    if pod.request_problem is not None:
+        return NodeVerdict(node_name, is_unresolvable=True, problem=pod.request_problem)
+    if not pod.request.asks_for_devices:
+        return None
+    selected = fleet.select([node_name], without=own)
+    if not selected:
+        return NodeVerdict(
+            node_name, fleet.why_unusable(node_name), is_unresolvable=True
+        )
+    cards = selected[0].cards.of_nodes(selected[0].columns)
+    placement = place(cards, pod.request)
+    if placement.fits[0]:
+        return None
+    empty = cards.at_zero_usage()
+    ideal = place(empty, pod.request)
+    if ideal.fits[0]:
+        return _verdict(node_name, pod, cards, placement)
+    return replace(_verdict(node_name, pod, empty, ideal), is_unresolvable=True)
+
+
+def _verdict(
+    node_name: NodeName, pod: Pod, cards: Cards, placement: Placement
+) -> NodeVerdict:
+    reason = REASON_OF.get(int(placement.node_codes[0]))
+    index = int(placement.refused_container[0])
+    kubelet_slots = {
+        "needed": pod.request.kubelet_slots,
+        "taken": int(cards.kubelet_slots[0]),
+        "allocatable": int(cards.allocatable_slots[0]),
+    }
+    if index == NO_CONTAINER:
+        return NodeVerdict(node_name, reason, kubelet_slots=kubelet_slots)
+    asked = pod.request.containers[index]
+    return NodeVerdict(
+        node_name,
+        reason,
+        container=pod.containers[index].name,
+        wanted_cards=asked.count,
+        kubelet_slots=kubelet_slots,
+        cards=_card_verdicts(cards, placement, asked),
+    )
+
+
+def _card_verdicts(
+    cards: Cards, placement: Placement, asked: ContainerRequest
+) -> tuple[CardVerdict, ...]:
+    memory_mib = memory_needed(cards, asked)
+    free = cards.capacity - placement.used_at_refusal
+    return tuple(
+        CardVerdict(
+            cards.uuids[cards.uuid_codes[position, 0]],
+            cards.models[cards.model_codes[position, 0]],
+            REASON_OF.get(int(placement.card_codes[position, 0])),
+            Usage(
+                int(free[SLOTS, position, 0]),
+                int(free[MEMORY, position, 0]),
+                int(free[CORES, position, 0]),
+            ),
+            Usage(
+                1,
+                int(memory_mib[position, 0] if memory_mib.ndim else memory_mib),
+                asked.core_percent,
+            ),
+        )
+        for position in range(int(cards.card_counts[0]))
+    )

@@ -1,0 +1,182 @@
+"""Allocations as annotations: ``uuid,word,MiB,percent:`` per share, ``;`` per row.
+
+There is no escaping, so a UUID must not hold a separator; `extender.wire.register`
+lets none in.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from extender.core.kinds import Kind
+from extender.core.model import (
+    MAX_INT32,
+    Allocation,
+    DeviceUUID,
+    NodeName,
+    Row,
+    Share,
+    UnreadableAllocation,
+)
+from extender.errors import BadAnnotation
+
+NODE_ANNOTATION: Final = "hami.io/vgpu-node"
+TIME_ANNOTATION: Final = "hami.io/vgpu-time"
+PHASE_ANNOTATION: Final = "hami.io/bind-phase"
+BIND_TIME_ANNOTATION: Final = "hami.io/bind-time"
+NODE_LABEL: Final = "hami.io/vgpu-node"
+
+PHASE_ALLOCATING: Final = "allocating"
+
+LONGEST_LABEL_VALUE: Final = 63
+
+_FEWEST_FIELDS: Final = 4
+_LONGEST_NUMBER: Final = len(str(MAX_INT32))
+_ROW_END: Final = ";"
+_SHARE_END: Final = ":"
+_ANY_END: Final = re.compile(f"[{_SHARE_END}{_ROW_END}]")
+
+
+def allocation_annotations(
+    kind: Kind, node_name: NodeName, allocation: Allocation, unix_seconds: int
+) -> dict[str, str]:
+    """Write all that the device plugin and later readers need, at bind."""
+    rows = encode_allocation(allocation, kind)
+    return {
+        NODE_ANNOTATION: node_name,
+        TIME_ANNOTATION: str(unix_seconds),
+        kind.to_allocate_annotation: rows,
+        kind.allocated_annotation: rows,
+        PHASE_ANNOTATION: PHASE_ALLOCATING,
+        BIND_TIME_ANNOTATION: str(unix_seconds),
+    }
+
+
+def allocation_labels(node_name: NodeName) -> dict[str, str]:
+    """Write the label by which HAMi's monitor finds a node's pods.
+
+    None for a name that is too long for a label: the API server does not look at the
+    labels of a Binding, and would refuse every later update of the pod.
+    """
+    return {NODE_LABEL: node_name} if len(node_name) <= LONGEST_LABEL_VALUE else {}
+
+
+def encode_allocation(allocation: Allocation, kind: Kind) -> str:
+    """Write one row per container, also for those that hold nothing."""
+    return "".join(f"{_encode_row(row, kind)}{_ROW_END}" for row in allocation)
+
+
+def _encode_row(row: Row, kind: Kind) -> str:
+    return "".join(
+        f"{share.device_uuid},{kind.type_word},{share.memory_mib},"
+        f"{share.core_percent}{_SHARE_END}"
+        for share in row
+    )
+
+
+def served_rows(text: str) -> str:
+    """Give the to-allocate value once the device plugin has emptied every row."""
+    return _ROW_END * len(_pieces(text, _ROW_END))
+
+
+def read_allocation(
+    text: str, counts: Sequence[int], field: str
+) -> Allocation | UnreadableAllocation:
+    """Read an allocation and give its rows to the pod's containers.
+
+    HAMi v2.10 drops rows that hold nothing, so rows are matched by position only when
+    their number and lengths fit; else the rows that hold something go, in order, to
+    the containers that ask for something.
+
+    Args:
+        text: The annotation's value.
+        counts: Devices that each container asks for, in start order.
+        field: The annotation's name, for the problem.
+
+    Returns:
+        One row per container; or what is wrong, and the devices that the text names.
+        A text whose rows are all empty is readable only for a pod that asks for
+        nothing.
+    """
+    try:
+        rows = decode_rows(text, field)
+    except BadAnnotation as error:
+        return UnreadableAllocation(str(error), _named_devices(text))
+    if [len(row) for row in rows] == list(counts):
+        return rows
+    filled = [row for row in rows if row]
+    if [len(row) for row in filled] == [count for count in counts if count]:
+        remaining = iter(filled)
+        return tuple(next(remaining) if count else () for count in counts)
+    lengths = ", ".join(str(len(row)) for row in rows) or "none"
+    expected = ", ".join(map(str, counts))
+    problem = f"{field}: rows of {lengths} devices do not fit requests of {expected}"
+    return UnreadableAllocation(problem, _named_devices(text))
+
+
+def _named_devices(text: str) -> tuple[DeviceUUID, ...]:
+    """List what stands where a UUID should, once each.
+
+    A piece without a comma is garbage and names nothing.
+    """
+    pieces = [piece for piece in _ANY_END.split(text) if "," in piece]
+    named = [piece.partition(",")[0].strip() for piece in pieces]
+    return tuple(dict.fromkeys(DeviceUUID(uuid) for uuid in named if uuid))
+
+
+def decode_rows(text: str, field: str) -> Allocation:
+    """Read the rows as they stand.
+
+    As HAMi's reader does, this accepts a text without the last ``;`` or ``:`` and
+    shares with more than four fields. It does not accept what that reader takes
+    besides: numbers below 0, an empty UUID, pieces that are no shares.
+
+    Args:
+        text: The annotation's value.
+        field: The annotation's name, for the error.
+
+    Returns:
+        One row per ``;``, in order; ``()`` for rows that hold nothing.
+
+    Raises:
+        BadAnnotation: Some share cannot be read; the error names the container's
+            index and the field. Never returns a part: usage that cannot be read must
+            not count as 0.
+    """
+    return tuple(
+        tuple(
+            _decode_share(piece, f"{field}[{number}][{place}]")
+            for place, piece in enumerate(_pieces(row, _SHARE_END))
+        )
+        for number, row in enumerate(_pieces(text, _ROW_END))
+    )
+
+
+def _pieces(text: str, end: str) -> list[str]:
+    """Split, and drop exactly one empty piece after the last separator."""
+    pieces = text.split(end)
+    if not pieces[-1]:
+        pieces.pop()
+    return pieces
+
+
+def _decode_share(text: str, field: str) -> Share:
+    values = text.split(",")
+    if len(values) < _FEWEST_FIELDS:
+        raise BadAnnotation(field, text, "uuid,word,MiB,percent")
+    device_uuid, _, memory, cores, *_ = values
+    if not device_uuid or device_uuid != device_uuid.strip():
+        raise BadAnnotation(f"{field}.uuid", device_uuid, "a UUID")
+    return Share(
+        DeviceUUID(device_uuid),
+        _decode_number(memory, f"{field}.memory"),
+        _decode_number(cores, f"{field}.cores"),
+    )
+
+
+def _decode_number(text: str, field: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER:
+        number = int(text)
+        if number <= MAX_INT32:
+            return number
+    raise BadAnnotation(field, text, f"a number from 0 to {MAX_INT32}")

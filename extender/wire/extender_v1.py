@@ -1,0 +1,169 @@
+"""kube-scheduler's extender v1: what it sends and what it reads.
+
+The types in k8s.io/kube-scheduler/extender/v1 have no JSON tags, so keys are Go field
+names; none is left out, and what is absent is null.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from extender.core.model import NodeName, Pod, PodUID
+from extender.errors import BadObject, MalformedBody
+from extender.wire.objects import JsonObject, as_object, list_at, name_at, shown
+from extender.wire.pods import PodReader
+
+_LONGEST_SHOWN: Final = 80
+"""Bytes of a body that is not JSON, in the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderArgs:
+    """What filter and prioritize are asked; one of the two lists is not None.
+
+    Attributes:
+        pod: The pod to place.
+        node_names: Candidates by name, each once, in the order sent.
+        nodes: Candidates as JSON objects, each once; None where names were sent.
+    """
+
+    pod: Pod
+    node_names: list[NodeName] | None
+    nodes: list[Mapping[str, object]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class BindingArgs:
+    """What bind is asked."""
+
+    name: str
+    namespace: str
+    uid: PodUID
+    node_name: NodeName
+
+
+def decode_extender_args(body: bytes, reader: PodReader) -> ExtenderArgs:
+    """Read the body of filter and prioritize.
+
+    Raises:
+        MalformedBody: It cannot be used; the error names the field.
+    """
+    args = _decoded_object(body)
+    if args.get("Pod") is None:
+        raise MalformedBody("Pod", None, "a pod")
+    try:
+        pod = reader.read(args["Pod"])
+        if args.get("NodeNames") is not None:
+            return ExtenderArgs(pod, _node_names(args["NodeNames"]), None)
+        if args.get("Nodes") is not None:
+            return ExtenderArgs(pod, None, _nodes(args["Nodes"]))
+    except BadObject as error:
+        raise MalformedBody(error.field, error.value, error.expected) from error
+    raise MalformedBody("NodeNames", None, "a list, and there are no Nodes either")
+
+
+def _node_names(names: object) -> list[NodeName]:
+    if not isinstance(names, list):
+        raise MalformedBody("NodeNames", shown(names), "a list")
+    if set(map(type, names)) <= {str}:
+        unique = dict.fromkeys(names)
+        if "" not in unique:
+            return list(unique)
+    index, name = next(
+        (index, name)
+        for index, name in enumerate(names)
+        if not isinstance(name, str) or not name
+    )
+    raise MalformedBody(f"NodeNames[{index}]", shown(name), "a node's name")
+
+
+def _nodes(node_list: object) -> list[Mapping[str, object]]:
+    """Give the items as they came, so that they can be sent back."""
+    items = list_at(as_object(node_list, "Nodes"), "items", "Nodes")
+    by_name: dict[str, Mapping[str, object]] = {}
+    for index, item in enumerate(items):
+        field = f"Nodes.items[{index}]"
+        node = as_object(item, field)
+        metadata = as_object(node.get("metadata"), f"{field}.metadata")
+        by_name.setdefault(name_at(metadata, "name", f"{field}.metadata"), node)
+    return list(by_name.values())
+
+
+def encode_filter_result(
+    *,
+    node_names: list[NodeName] | None = None,
+    nodes: list[Mapping[str, object]] | None = None,
+    failed: dict[NodeName, str] | None = None,
+    unresolvable: dict[NodeName, str] | None = None,
+    error: str = "",
+) -> bytes:
+    """Write filter's answer.
+
+    Args:
+        node_names: Those that fit, where names were sent.
+        nodes: Those that fit, as they came, where objects were sent.
+        failed: Reasons of nodes that may fit after an eviction.
+        unresolvable: Reasons of nodes that no eviction helps.
+        error: Fails the whole scheduling cycle of the pod when not empty.
+
+    Raises:
+        MalformedBody: A node in `nodes` is nested too deeply to be written again.
+    """
+    result = {
+        "Nodes": None if nodes is None else {"metadata": {}, "items": nodes},
+        "NodeNames": node_names,
+        "FailedNodes": failed,
+        "FailedAndUnresolvableNodes": unresolvable,
+        "Error": error,
+    }
+    try:
+        return orjson.dumps(result)
+    except orjson.JSONEncodeError as failure:
+        # The parser takes deeper nesting than the writer.
+        raise MalformedBody("Nodes.items", "an object", str(failure)) from failure
+
+
+def encode_host_priorities(scores: Sequence[tuple[NodeName, int]]) -> bytes:
+    """Write prioritize's answer."""
+    return orjson.dumps([{"Host": host, "Score": score} for host, score in scores])
+
+
+def decode_binding_args(body: bytes) -> BindingArgs:
+    """Read the body of bind.
+
+    Raises:
+        MalformedBody: A name or the UID is missing or empty.
+    """
+    args = _decoded_object(body)
+    return BindingArgs(
+        name=_text(args, "PodName"),
+        namespace=_text(args, "PodNamespace"),
+        uid=PodUID(_text(args, "PodUID")),
+        node_name=NodeName(_text(args, "Node")),
+    )
+
+
+def encode_binding_result(error: str) -> bytes:
+    """Write bind's answer; an empty error is success."""
+    return orjson.dumps({"Error": error})
+
+
+def _decoded_object(body: bytes) -> JsonObject:
+    try:
+        args = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise MalformedBody(
+            "body", bytes(body[:_LONGEST_SHOWN]), f"JSON: {error}"
+        ) from error
+    if not isinstance(args, dict):
+        raise MalformedBody("body", shown(args), "an object")
+    return args
+
+
+def _text(args: JsonObject, key: str) -> str:
+    value = args.get(key)
+    if not isinstance(value, str) or not value:
+        raise MalformedBody(key, shown(value), "a non-empty string")
+    return value

@@ -1,0 +1,73 @@
+"""Kubernetes Node objects, reduced to what decides."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from extender.core.kinds import Kind
+from extender.core.model import MAX_INT32, Device, DeviceUUID, Node, NodeName
+from extender.errors import BadObject, BadQuantity, WireError
+from extender.wire.objects import as_object, name_at, object_at, shown
+from extender.wire.quantity import parse_whole
+from extender.wire.register import decode_inventory
+
+CORDON_ANNOTATION: Final = "hami.io/device-cordon"
+
+
+def decode_node(obj: object, kind: Kind) -> Node:
+    """Read a node's inventory and how many device ids kubelet offers.
+
+    What cannot be read, besides the name, becomes the node's `inventory_problem`: it
+    refuses this node and no other.
+
+    Args:
+        obj: The JSON object.
+        kind: Gives the names of the annotation and of the count resource.
+
+    Raises:
+        BadObject: It is no object, or has no name.
+    """
+    node = as_object(obj, "node")
+    metadata = object_at(node, "metadata", "node")
+    name = NodeName(name_at(metadata, "name", "metadata"))
+    problems: list[str] = []
+    devices: tuple[Device, ...] | None = None
+    allocatable_slots = 0
+    try:
+        devices = _devices(metadata, kind)
+    except WireError as error:
+        problems.append(str(error))
+    try:
+        allocatable_slots = _allocatable_slots(node, kind)
+    except WireError as error:
+        problems.append(str(error))
+    problem = "; ".join(problems) or None
+    return Node(name, devices, allocatable_slots, problem)
+
+
+def _devices(metadata: Mapping[str, object], kind: Kind) -> tuple[Device, ...] | None:
+    annotations = object_at(metadata, "annotations", "metadata")
+    register = _annotation(annotations, kind.register_annotation)
+    if register is None:
+        return None
+    listed = (_annotation(annotations, CORDON_ANNOTATION) or "").split(",")
+    cordoned = frozenset(DeviceUUID(uuid.strip()) for uuid in listed)
+    return decode_inventory(register, kind.register_annotation, cordoned)
+
+
+def _annotation(annotations: Mapping[str, object], name: str) -> str | None:
+    value = annotations.get(name)
+    if value is not None and not isinstance(value, str):
+        raise BadObject(f"metadata.annotations[{name}]", shown(value), "a string")
+    return value
+
+
+def _allocatable_slots(node: Mapping[str, object], kind: Kind) -> int:
+    status = object_at(node, "status", "node")
+    allocatable = object_at(status, "allocatable", "status")
+    if kind.count_resource not in allocatable:
+        return 0
+    field = f"status.allocatable[{kind.count_resource}]"
+    slots = parse_whole(allocatable[kind.count_resource], field)
+    if not 0 <= slots <= MAX_INT32:
+        raise BadQuantity(field, slots, f"in the range 0 to {MAX_INT32}")
+    return slots

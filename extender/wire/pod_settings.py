@@ -1,0 +1,89 @@
+"""The annotations by which a pod steers its placement."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from extender.core.kinds import Kind
+from extender.core.model import ANY_DEVICE, DeviceUUID, Policy, Selection
+
+DEVICE_POLICY_ANNOTATION: Final = "hami.io/gpu-scheduler-policy"
+NODE_POLICY_ANNOTATION: Final = "hami.io/node-scheduler-policy"
+
+_UNBUILT_ANNOTATIONS: Final = ("hami.io/device-scoring-weights",)
+"""Of every kind; HAMi honours them, this release reads them as unset."""
+
+_SWITCHES: Final = frozenset({"nvidia.com/numa-bind"})
+"""Annotations that ask for something only when they read as true."""
+
+_TRUE: Final = frozenset({"1", "t", "T", "true", "True", "TRUE"})
+"""As Go's strconv.ParseBool."""
+
+_POLICIES: Final[dict[str, Policy]] = {policy.value: policy for policy in Policy}
+
+_LONGEST_SHOWN: Final = 80
+
+
+def read_selection(annotations: Mapping[str, str], kind: Kind) -> Selection:
+    """Read which devices a pod accepts.
+
+    An empty value is no constraint; a value of nothing but commas and blanks, where
+    it lists what to use, matches no device.
+    """
+    use_types = annotations.get(kind.use_type_annotation)
+    avoid_types = annotations.get(kind.avoid_type_annotation)
+    use_uuids = annotations.get(kind.use_uuid_annotation)
+    avoid_uuids = annotations.get(kind.avoid_uuid_annotation)
+    if not (use_types or avoid_types or use_uuids or avoid_uuids):
+        return ANY_DEVICE
+    return Selection(
+        use_types=tuple(_elements(use_types)) if use_types else None,
+        avoid_types=tuple(_elements(avoid_types or "")),
+        use_uuids=_uuids(use_uuids) if use_uuids else None,
+        avoid_uuids=_uuids(avoid_uuids or ""),
+    )
+
+
+def _uuids(text: str) -> frozenset[DeviceUUID]:
+    return frozenset(map(DeviceUUID, _elements(text)))
+
+
+def _elements(text: str) -> list[str]:
+    trimmed = [element.strip() for element in text.split(",")]
+    return [element for element in trimmed if element]
+
+
+def read_policy(
+    annotations: Mapping[str, str], name: str, default: Policy, warnings: list[str]
+) -> Policy:
+    """Read a policy; one that is not known is the default, with a warning.
+
+    Args:
+        annotations: The pod's.
+        name: Which of them.
+        default: What counts when it is missing or not known.
+        warnings: A text is added here.
+    """
+    text = annotations.get(name)
+    if text is None:
+        return default
+    policy = _POLICIES.get(text)
+    if policy is None:
+        known = " or ".join(_POLICIES)
+        warnings.append(f"{name}: {_shown(text)} is not {known}; {default} is used")
+        return default
+    return policy
+
+
+def warn_of_unbuilt(
+    annotations: Mapping[str, str], kind: Kind, warnings: list[str]
+) -> None:
+    """Add a warning for each annotation that HAMi honours and this release does not."""
+    for name in (*kind.unbuilt_annotations, *_UNBUILT_ANNOTATIONS):
+        text = annotations.get(name)
+        if text is None or (name in _SWITCHES and text not in _TRUE):
+            continue
+        warnings.append(f"{name}: {_shown(text)} is not supported yet; it is ignored")
+
+
+def _shown(text: str) -> str:
+    return repr(text[:_LONGEST_SHOWN])

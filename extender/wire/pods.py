@@ -1,0 +1,165 @@
+"""Kubernetes Pod objects, reduced to what decides."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from extender.core.kinds import Kind
+from extender.core.model import (
+    Allocation,
+    Container,
+    Lifetime,
+    NodeName,
+    Pod,
+    PodRequest,
+    PodStatus,
+    PodUID,
+    Policy,
+    UnreadableAllocation,
+)
+from extender.core.requests import kubelet_slots
+from extender.errors import BadObject
+from extender.wire.allocation import read_allocation
+from extender.wire.objects import (
+    JsonObject,
+    as_object,
+    list_at,
+    name_at,
+    object_at,
+    optional_text_at,
+    shown,
+)
+from extender.wire.pod_resources import DeclaredContainer, ReadRequests, read_requests
+from extender.wire.pod_settings import (
+    DEVICE_POLICY_ANNOTATION,
+    NODE_POLICY_ANNOTATION,
+    read_policy,
+    read_selection,
+    warn_of_unbuilt,
+)
+from extender.wire.pod_status import read_status
+
+_DEFAULT_NAMESPACE: Final = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class PodReader:
+    """Reads pods for one kind of device.
+
+    Attributes:
+        kind: Gives names and defaults.
+        device_policy: For pods that name none.
+        node_policy: For pods that name none.
+    """
+
+    kind: Kind
+    device_policy: Policy = Policy.SPREAD
+    node_policy: Policy = Policy.BINPACK
+
+    def read(self, obj: object) -> Pod:
+        """Read one pod, bound or not.
+
+        A quantity that cannot be honoured becomes the pod's `request_problem`, an
+        allocation that cannot be read an `UnreadableAllocation`, a status that cannot
+        be read is unknown.
+
+        Args:
+            obj: The JSON object.
+
+        Raises:
+            BadObject: Its structure is not a pod's; the error names the field.
+        """
+        pod = as_object(obj, "pod")
+        metadata = object_at(pod, "metadata", "pod")
+        spec = object_at(pod, "spec", "pod")
+        name = name_at(metadata, "name", "metadata")
+        annotations = _annotations(metadata)
+        declared = list(_declared(spec))
+        requests = read_requests(self.kind, declared)
+        warnings: list[str] = []
+        request = self._pod_request(declared, requests, annotations, warnings)
+        return Pod(
+            uid=PodUID(optional_text_at(metadata, "uid", "metadata")),
+            namespace=optional_text_at(metadata, "namespace", "metadata")
+            or _DEFAULT_NAMESPACE,
+            name=name,
+            node_name=NodeName(optional_text_at(spec, "nodeName", "spec")) or None,
+            containers=tuple([one.container for one in declared]),
+            request=request,
+            request_problem=requests.problem,
+            allocation=self._allocation(annotations, requests),
+            status=_status(pod, metadata, declared),
+            warnings=tuple(warnings),
+        )
+
+    def _pod_request(
+        self,
+        declared: list[DeclaredContainer],
+        requests: ReadRequests,
+        annotations: Mapping[str, str],
+        warnings: list[str],
+    ) -> PodRequest:
+        lifetimes = tuple([one.container.lifetime for one in declared])
+        device_policy = read_policy(
+            annotations, DEVICE_POLICY_ANNOTATION, self.device_policy, warnings
+        )
+        node_policy = read_policy(
+            annotations, NODE_POLICY_ANNOTATION, self.node_policy, warnings
+        )
+        warn_of_unbuilt(annotations, self.kind, warnings)
+        return PodRequest(
+            lifetimes=lifetimes,
+            containers=requests.asked,
+            selection=read_selection(annotations, self.kind),
+            device_policy=device_policy,
+            node_policy=node_policy,
+            kubelet_slots=kubelet_slots(lifetimes, requests.counts),
+        )
+
+    def _allocation(
+        self, annotations: Mapping[str, str], requests: ReadRequests
+    ) -> Allocation | UnreadableAllocation | None:
+        name = self.kind.allocated_annotation
+        text = annotations.get(name)
+        return read_allocation(text, requests.counts, name) if text else None
+
+
+def _annotations(metadata: JsonObject) -> Mapping[str, str]:
+    annotations = object_at(metadata, "annotations", "metadata")
+    texts: dict[str, str] = {}
+    for name, text in annotations.items():
+        if not isinstance(text, str):
+            raise BadObject(f"metadata.annotations[{name}]", shown(text), "a string")
+        texts[name] = text
+    return texts
+
+
+def _declared(spec: JsonObject) -> Iterator[DeclaredContainer]:
+    """List the containers in start order: ``initContainers``, then ``containers``."""
+    for index, value in enumerate(list_at(spec, "initContainers", "spec")):
+        field = f"spec.initContainers[{index}]"
+        fields = as_object(value, field)
+        is_sidecar = fields.get("restartPolicy") == "Always"
+        lifetime = Lifetime.SIDECAR if is_sidecar else Lifetime.INIT
+        name = name_at(fields, "name", field)
+        yield DeclaredContainer(Container(name, lifetime), field, fields)
+    apps = list_at(spec, "containers", "spec")
+    if not apps:
+        raise BadObject("spec.containers", shown(apps), "a list of containers")
+    for index, value in enumerate(apps):
+        field = f"spec.containers[{index}]"
+        fields = as_object(value, field)
+        name = name_at(fields, "name", field)
+        yield DeclaredContainer(Container(name, Lifetime.APP), field, fields)
+
+
+def _status(
+    pod: JsonObject, metadata: JsonObject, declared: list[DeclaredContainer]
+) -> PodStatus:
+    containers = [one.container for one in declared]
+    return read_status(
+        pod.get("status"),
+        is_terminating=metadata.get("deletionTimestamp") is not None,
+        init_names=[one.name for one in containers if one.lifetime is not Lifetime.APP],
+        app_names=[one.name for one in containers if one.lifetime is Lifetime.APP],
+    )
