@@ -42,13 +42,18 @@ class WireError(ExtenderError):
     """
 
     def __init__(self, field: str, value: object, expected: str) -> None:
-        shown = repr(value)
-        if len(shown) > _LONGEST_VALUE:
-            shown = f"{shown[: _LONGEST_VALUE - 3]}..."
-        super().__init__(f"{field}: {shown} is not {expected}")
+        super().__init__(f"{field}: {_shown(value)} is not {expected}")
         self.field = field
         self.value = value
         self.expected = expected
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or digits without end
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
 
 
 class MalformedBody(WireError):

@@ -125,12 +125,17 @@ class Bucket:
                 self._used[SLOTS, position, column] += sign * usage.slots
                 self._used[MEMORY, position, column] += sign * usage.memory_mib
                 self._used[CORES, position, column] += sign * usage.core_percent
-        for device_uuid in holding.quarantined:
-            position = positions.get(device_uuid)
-            if position is not None:
-                self._quarantines[position, column] += sign
         self._kubelet_slots[column] += sign * holding.kubelet_slots
-        self._closures[column] += sign * holding.closes_node
+        if holding.hides_devices or holding.quarantined:
+            self._count_unreadable(column, holding, sign)
+
+    def _count_unreadable(self, column: int, holding: Holding, sign: int) -> None:
+        positions = self._positions[column]
+        named = [positions[uuid] for uuid in holding.quarantined if uuid in positions]
+        for position in named:
+            self._quarantines[position, column] += sign
+        if holding.hides_devices and not named:
+            self._closures[column] += sign
 
     def cards(self) -> Cards:
         """See all columns. The view follows later changes: use it at once."""

@@ -30,7 +30,7 @@ class Cards:
         card_counts: int64 (N,).
         allocatable_slots: int64 (N,); kubelet's device ids.
         kubelet_slots: int64 (N,); device ids that kubelet has set aside.
-        closures: int32 (N,); unreadable allocations that name no card.
+        closures: int32 (N,); unreadable allocations that name no card of the node.
         uuid_codes: int32 (W, N); index into `uuids`; 0 is padding.
         uuids: Every UUID that the fleet has seen; shared, append-only.
         code_of_uuid: The reverse of `uuids`; shared, append-only.

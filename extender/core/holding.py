@@ -16,12 +16,12 @@ class Holding:
         kubelet_slots: Device ids that kubelet keeps for the pod.
         quarantined: Devices that count as full, since the pod's allocation names
             them but cannot be read.
-        closes_node: Whether the node takes no new pods, since the pod's allocation
-            cannot be read and names no device.
+        hides_devices: Whether the pod may hold devices that its allocation does not
+            tell. Where the node has none of `quarantined`, it takes no new pods.
     """
 
     node_name: NodeName
     charge: Charge
     kubelet_slots: int = 0
     quarantined: tuple[DeviceUUID, ...] = ()
-    closes_node: bool = False
+    hides_devices: bool = False

@@ -4,7 +4,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from extender.core.holding import Holding
-from extender.core.model import Allocation, NodeName, Pod, UnreadableAllocation
+from extender.core.model import (
+    Allocation,
+    NodeName,
+    Pod,
+    PodPhase,
+    UnreadableAllocation,
+)
 from extender.core.phases import container_usages, current_charge
 
 
@@ -113,15 +119,20 @@ def _quarantined(
             {},
             pod.request.kubelet_slots,
             quarantined=unreadable.named,
-            closes_node=not unreadable.named and _may_hold_devices(pod),
+            hides_devices=_may_hold_devices(pod),
         ),
         Footing.QUARANTINED,
     )
 
 
 def _may_hold_devices(pod: Pod) -> bool:
-    """Whether any container that asks for devices has ever started."""
+    """Whether any container that asks for devices can have started.
+
+    Where the request cannot be read, any container may be one that asks.
+    """
+    if pod.status.phase is not PodPhase.PENDING:
+        return True
     return any(
-        asked.count and pod.status.of(index).has_started
+        (asked.count or pod.request_problem) and pod.status.of(index).has_started
         for index, asked in enumerate(pod.request.containers)
     )

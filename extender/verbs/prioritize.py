@@ -34,3 +34,16 @@ def score_nodes(
             node[~placement.fits] = 0
             scores[selected.positions] = node[selected.columns]
     return list(zip(node_names, scores.tolist(), strict=True))
+
+
+def best_node(scores: Sequence[tuple[NodeName, int]]) -> NodeName:
+    """Choose the node where nobody else does: the highest score, then the name.
+
+    Args:
+        scores: At least one.
+
+    Example:
+        >>> best_node([(NodeName("b"), 7), (NodeName("a"), 7), (NodeName("c"), 3)])
+        'a'
+    """
+    return min(scores, key=lambda scored: (-scored[1], scored[0]))[0]

@@ -45,9 +45,12 @@ class NodeVerdict:
             where every card was refused for its own reason.
         is_unresolvable: Whether it would not fit either if no pod held anything
             there; the numbers are then those of the empty node.
-        problem: The pod's own fault, where it would be refused everywhere.
+        problem: What is wrong with the pod, where it would be refused everywhere; or
+            with the node, where none of its cards counts.
         container: Name of the container that did not fit; None for the whole pod.
-        wanted_cards: How many cards that container asks for.
+        wanted_cards: How many cards that container asks for; for the whole pod, the
+            most that any of its containers does.
+        card_count: How many cards the node has.
         kubelet_slots: Device ids needed, taken and allocatable; None where the node
             was not looked at.
         cards: One entry per card, in card order; empty where no card was asked.
@@ -59,6 +62,7 @@ class NodeVerdict:
     problem: str | None = None
     container: str | None = None
     wanted_cards: int = 0
+    card_count: int = 0
     kubelet_slots: Mapping[str, int] | None = None
     cards: tuple[CardVerdict, ...] = ()
 
@@ -112,13 +116,20 @@ def _verdict(
         "allocatable": int(cards.allocatable_slots[0]),
     }
     if index == NO_CONTAINER:
-        return NodeVerdict(node_name, reason, kubelet_slots=kubelet_slots)
+        return NodeVerdict(
+            node_name,
+            reason,
+            wanted_cards=max(asked.count for asked in pod.request.containers),
+            card_count=int(cards.card_counts[0]),
+            kubelet_slots=kubelet_slots,
+        )
     asked = pod.request.containers[index]
     return NodeVerdict(
         node_name,
         reason,
         container=pod.containers[index].name,
         wanted_cards=asked.count,
+        card_count=int(cards.card_counts[0]),
         kubelet_slots=kubelet_slots,
         cards=_card_verdicts(cards, placement, asked),
     )

@@ -27,6 +27,8 @@ BIND_TIME_ANNOTATION: Final = "hami.io/bind-time"
 NODE_LABEL: Final = "hami.io/vgpu-node"
 
 PHASE_ALLOCATING: Final = "allocating"
+PHASE_SERVED: Final = "success"
+"""Written by the device plugin once it has emptied every row."""
 
 LONGEST_LABEL_VALUE: Final = 63
 

@@ -26,12 +26,12 @@ class ExtenderArgs:
     Attributes:
         pod: The pod to place.
         node_names: Candidates by name, each once, in the order sent.
-        nodes: Candidates as JSON objects, each once; None where names were sent.
+        nodes: Candidates as JSON objects by name; None where names were sent.
     """
 
     pod: Pod
     node_names: list[NodeName] | None
-    nodes: list[Mapping[str, object]] | None
+    nodes: dict[NodeName, Mapping[str, object]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +79,17 @@ def _node_names(names: object) -> list[NodeName]:
     raise MalformedBody(f"NodeNames[{index}]", shown(name), "a node's name")
 
 
-def _nodes(node_list: object) -> list[Mapping[str, object]]:
+def _nodes(node_list: object) -> dict[NodeName, Mapping[str, object]]:
     """Give the items as they came, so that they can be sent back."""
     items = list_at(as_object(node_list, "Nodes"), "items", "Nodes")
-    by_name: dict[str, Mapping[str, object]] = {}
+    by_name: dict[NodeName, Mapping[str, object]] = {}
     for index, item in enumerate(items):
         field = f"Nodes.items[{index}]"
         node = as_object(item, field)
         metadata = as_object(node.get("metadata"), f"{field}.metadata")
-        by_name.setdefault(name_at(metadata, "name", f"{field}.metadata"), node)
-    return list(by_name.values())
+        name = NodeName(name_at(metadata, "name", f"{field}.metadata"))
+        by_name.setdefault(name, node)
+    return by_name
 
 
 def encode_filter_result(

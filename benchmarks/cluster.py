@@ -1,0 +1,207 @@
+"""Make a cluster of any size in memory, in the form of a kubectl dump.
+
+Every node has 8 equal cards. Its pods go over the cards in turn, in a mix of three
+shapes: app only; sidecar + app on one card; an init that is done + app. The same
+arguments always give the same cluster.
+"""
+
+import argparse
+import sys
+from typing import Any, Final
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+import orjson
+
+CARDS_PER_NODE: Final = 8
+CARD_MEMORY_MIB: Final = 81_920
+SLOTS_PER_CARD: Final = 10
+PODS_PER_NODE: Final = 8
+
+LEAST_HELD_MIB: Final = 12_288
+"""Every card holds at least this much when each has a pod."""
+
+Manifest = dict[str, Any]
+"""One Kubernetes object, as JSON."""
+
+Container = tuple[str, int, Manifest]
+"""Name, MiB on one card, and present state."""
+
+_BOUND_AT: Final = 1_767_225_600
+_SANDBOX_UP: Final = "2026-01-01T00:00:02Z"
+_INIT_DONE: Final = "2026-01-01T00:05:00Z"
+_APP_STARTED: Final = "2026-01-01T00:05:02Z"
+_RUNNING: Final[Manifest] = {"running": {"startedAt": _APP_STARTED}}
+_DONE: Final[Manifest] = {
+    "terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": _INIT_DONE}
+}
+
+
+def make_cluster(node_count: int, pods_per_node: int = PODS_PER_NODE) -> Manifest:
+    """Make a ``v1 List`` of nodes and their running GPU pods.
+
+    Args:
+        node_count: Nodes.
+        pods_per_node: GPU pods on each; up to 24 fit in a node's memory.
+
+    Cost: about 1.5 KiB of JSON a pod and 2 KiB a node.
+    """
+    items = []
+    for node_number in range(node_count):
+        items.append(_node(node_number))
+        items.extend(_pod(node_number, number) for number in range(pods_per_node))
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def node_name(node_number: int) -> str:
+    """Name a node, as long as names in large clusters are."""
+    return f"gpu-node-{node_number:05}.example.internal"
+
+
+def _node(node_number: int) -> Manifest:
+    name = node_name(node_number)
+    register = [_card(node_number, index) for index in range(CARDS_PER_NODE)]
+    slots = str(CARDS_PER_NODE * SLOTS_PER_CARD)
+    resources = {
+        "cpu": "128",
+        "memory": "1024Gi",
+        "pods": "110",
+        "nvidia.com/gpu": slots,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "uid": _uid(name),
+            "resourceVersion": str(1_000 + node_number),
+            "labels": {"gpu": "on", "kubernetes.io/hostname": name},
+            "annotations": {
+                "hami.io/node-nvidia-register": orjson.dumps(register).decode()
+            },
+        },
+        "spec": {},
+        "status": {
+            "capacity": resources,
+            "allocatable": resources,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def _card(node_number: int, index: int) -> Manifest:
+    """Register one card as the device plugin does, which leaves out what is zero."""
+    card: Manifest = {"id": _card_uuid(node_number, index), "index": index}
+    card |= {"count": SLOTS_PER_CARD, "devmem": CARD_MEMORY_MIB, "devcore": 100}
+    card |= {"type": "NVIDIA A100-SXM4-80GB", "numa": index // 4}
+    card |= {"mode": "hami-core", "health": True}
+    return {key: value for key, value in card.items() if value}
+
+
+def _pod(node_number: int, number: int) -> Manifest:
+    inits, apps = _containers(node_number, number)
+    card_uuid = _card_uuid(node_number, number % CARDS_PER_NODE)
+    name = f"job-{node_number:05}-{number}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": f"team-{number % 5}",
+            "uid": _uid(name),
+            "resourceVersion": str(100_000 + node_number * 100 + number),
+            "labels": {"hami.io/vgpu-node": node_name(node_number)},
+            "annotations": _allocation_annotations(
+                node_name(node_number), card_uuid, [*inits, *apps]
+            ),
+        },
+        "spec": {
+            "nodeName": node_name(node_number),
+            "schedulerName": "gpu-scheduler",
+            "initContainers": [_spec(container) for container in inits],
+            "containers": [_spec(container) for container in apps],
+        },
+        "status": {
+            "phase": "Running",
+            "conditions": [
+                {
+                    "type": "PodReadyToStartContainers",
+                    "status": "True",
+                    "lastTransitionTime": _SANDBOX_UP,
+                }
+            ],
+            "initContainerStatuses": [_status(container) for container in inits],
+            "containerStatuses": [_status(container) for container in apps],
+        },
+    }
+
+
+def _containers(
+    node_number: int, number: int
+) -> tuple[list[Container], list[Container]]:
+    """Give a pod its initContainers and its containers."""
+    app_mib = LEAST_HELD_MIB + 1_024 * ((7 * node_number + 3 * number) % 8)
+    app: Container = ("app", app_mib, _RUNNING)
+    match number % 3:
+        case 0:
+            return [], [app]
+        case 1:
+            return [("sidecar", 4_096, _RUNNING)], [app]
+        case _:
+            return [("prepare", 2 * app_mib, _DONE)], [app]
+
+
+def _allocation_annotations(
+    on_node: str, card_uuid: str, containers: list[Container]
+) -> dict[str, str]:
+    return {
+        "hami.io/bind-phase": "success",
+        "hami.io/bind-time": str(_BOUND_AT),
+        "hami.io/vgpu-node": on_node,
+        "hami.io/vgpu-time": str(_BOUND_AT),
+        "hami.io/vgpu-devices-allocated": "".join(
+            f"{card_uuid},NVIDIA,{memory_mib},0:;" for _, memory_mib, _ in containers
+        ),
+        "hami.io/vgpu-devices-to-allocate": ";" * len(containers),
+    }
+
+
+def _spec(container: Container) -> Manifest:
+    name, memory_mib, _ = container
+    spec: Manifest = {"name": name, "image": "busybox:1.37"}
+    if name == "sidecar":
+        spec["restartPolicy"] = "Always"
+    asked = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": str(memory_mib)}
+    return spec | {"resources": {"limits": asked, "requests": asked}}
+
+
+def _status(container: Container) -> Manifest:
+    name, _, state = container
+    return {
+        "name": name,
+        "ready": True,
+        "restartCount": 0,
+        "started": "running" in state,
+        "state": state,
+    }
+
+
+def _card_uuid(node_number: int, index: int) -> str:
+    return f"GPU-{UUID(int=(node_number << 16 | index) << 80 | 0xA100)}"
+
+
+def _uid(name: str) -> str:
+    return str(uuid5(NAMESPACE_URL, name))
+
+
+def main() -> None:
+    """Write a cluster as JSON to the standard output."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--pods-per-node", type=int, default=PODS_PER_NODE)
+    arguments = parser.parse_args()
+    cluster = make_cluster(arguments.nodes, arguments.pods_per_node)
+    sys.stdout.buffer.write(orjson.dumps(cluster))
+
+
+if __name__ == "__main__":
+    main()

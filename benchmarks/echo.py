@@ -1,0 +1,61 @@
+"""A server that decides nothing: the least that a filter over HTTP can cost.
+
+It uses the same HTTP server and JSON library as the extender, decodes the request and
+answers with every name that it was sent.
+"""
+
+import argparse
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+import orjson
+from aiohttp import web
+
+_LARGEST_BODY: Final = 64 * 2**20
+
+
+async def filter_nothing(request: web.Request) -> web.Response:
+    """Answer ``POST /filter`` with all names."""
+    sent = orjson.loads(await request.read())
+    answer = {
+        "Nodes": None,
+        "NodeNames": sent["NodeNames"],
+        "FailedNodes": {},
+        "FailedAndUnresolvableNodes": {},
+        "Error": "",
+    }
+    return web.Response(body=orjson.dumps(answer), content_type="application/json")
+
+
+async def be_ready(_request: web.Request) -> web.Response:
+    """Answer ``GET /readyz``; there is nothing to wait for."""
+    return web.Response(text="ok")
+
+
+async def serve(host: str, port: int) -> None:
+    """Serve until cancelled; prints ``host:port`` once it listens."""
+    app = web.Application(client_max_size=_LARGEST_BODY)
+    app.add_routes([web.post("/filter", filter_nothing), web.get("/readyz", be_ready)])
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        listening_host, listening_port = runner.addresses[0][:2]
+        print(f"{listening_host}:{listening_port}", flush=True)
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def main() -> None:
+    """Serve on one address until ended."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT")
+    host, _, port = parser.parse_args().listen.rpartition(":")
+    with suppress(KeyboardInterrupt):
+        asyncio.run(serve(host, int(port)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+"""The command line.
+
+Belongs here: flags, what is printed, exit codes.
+
+Does not belong here: anything another program would want to call: that is in the rooms
+below.
+"""
+
+from extender.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,194 @@
+"""``gpu-extender charge``: what pods that hold devices are charged."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import orjson
+from rich.console import Console
+
+from extender.cli.options import output_option, read_input
+from extender.cli.usages import devices_of, phase_table, usage_json
+from extender.core.model import (
+    NOTHING,
+    Charge,
+    ContainerUsage,
+    Pod,
+    UnreadableAllocation,
+)
+from extender.core.phases import (
+    container_usages,
+    current_charge,
+    effective_usage,
+    steady_usage,
+)
+from extender.embedded.documents import objects_in
+from extender.errors import BadObject
+from extender.settings import SchedulingSettings
+from extender.wire.objects import JsonObject
+from extender.wire.pods import PodReader
+
+
+@dataclass(frozen=True, slots=True)
+class ChargedPod:
+    """A pod that holds devices, or should.
+
+    Attributes:
+        namespace: As written; None when unknown.
+        name: As written; None when unknown.
+        uid: None when unknown.
+        node: None when unbound.
+        pod: None when it cannot be read.
+        usages: Per container; empty when the allocation cannot be read.
+        error: Why it cannot be read; None when it can.
+    """
+
+    namespace: str | None
+    name: str | None
+    uid: str | None = None
+    node: str | None = None
+    pod: Pod | None = None
+    usages: tuple[ContainerUsage, ...] = ()
+    error: str | None = None
+
+    @property
+    def now(self) -> Charge:
+        """What the pod is charged by its status; nothing while unbound."""
+        if self.pod is None or self.pod.node_name is None:
+            return {}
+        return current_charge(self.usages, self.pod.status)
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    metavar="FILE",
+    multiple=True,
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Pods as kubectl prints them, JSON or YAML; - is standard input. May be given "
+    "several times.",
+)
+@output_option
+def charge(files: tuple[Path, ...], output: str) -> None:
+    """Show the phases of pods that hold devices, and what they are charged.
+
+    effective is the most that the pod can hold at any instant of its life, steady what
+    it holds once its inits are done, and now what it is charged by its status. An
+    allocation that cannot be read makes the exit code 1.
+
+    \b
+    Example:
+      kubectl get pods -A -o json | gpu-extender charge -f -
+    """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
+    charged = [
+        each
+        for file in files
+        for obj in objects_in(read_input(file), str(file))
+        for each in _charged(obj)
+    ]
+    if output == "json":
+        click.echo(orjson.dumps([_as_json(each) for each in charged]).decode())
+    else:
+        _print_tables(charged)
+    if any(each.error for each in charged):
+        sys.exit(1)
+
+
+def _charged(obj: JsonObject) -> Iterator[ChargedPod]:
+    if obj.get("kind") != "Pod":
+        return
+    settings = SchedulingSettings()
+    reader = PodReader(settings.kind, settings.device_policy, settings.node_policy)
+    try:
+        pod = reader.read(obj)
+    except BadObject as error:
+        yield _nameable(obj, str(error))
+        return
+    match pod.allocation:
+        case None:
+            return
+        case UnreadableAllocation(problem=problem):
+            yield _charged_pod(pod, (), problem)
+        case allocation:
+            usages = container_usages(pod.request.lifetimes, allocation)
+            if any(each.held for each in usages):
+                yield _charged_pod(pod, usages, None)
+
+
+def _charged_pod(
+    pod: Pod, usages: tuple[ContainerUsage, ...], error: str | None
+) -> ChargedPod:
+    return ChargedPod(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid or None,
+        node=pod.node_name,
+        pod=pod,
+        usages=usages,
+        error=error,
+    )
+
+
+def _nameable(obj: JsonObject, error: str) -> ChargedPod:
+    """Name a pod that cannot be read, as far as it can be named."""
+    metadata = obj.get("metadata")
+    fields = metadata if isinstance(metadata, dict) else {}
+    namespace, name = fields.get("namespace"), fields.get("name")
+    return ChargedPod(
+        namespace=namespace if isinstance(namespace, str) else None,
+        name=name if isinstance(name, str) else None,
+        error=error,
+    )
+
+
+def _as_json(each: ChargedPod) -> dict[str, object]:
+    effective, steady = effective_usage(each.usages), steady_usage(each.usages)
+    described: dict[str, object] = {
+        "namespace": each.namespace,
+        "name": each.name,
+        "uid": each.uid,
+        "node": each.node,
+        "devices": {
+            uuid: {
+                "effective": usage_json(effective.get(uuid, NOTHING)),
+                "steady": usage_json(steady.get(uuid, NOTHING)),
+                "now": usage_json(each.now.get(uuid, NOTHING)),
+            }
+            for uuid in devices_of(each.usages)
+        },
+    }
+    if each.error is not None:
+        described["error"] = each.error
+    return described
+
+
+def _print_tables(charged: Sequence[ChargedPod]) -> None:
+    console = Console()
+    if not charged:
+        console.print("no pod here holds a device")
+    for each in charged:
+        _print_pod(console, each)
+
+
+def _print_pod(console: Console, each: ChargedPod) -> None:
+    phase = f", {each.pod.status.phase}" if each.pod else ""
+    where = f"on {each.node}" if each.node else "unbound"
+    console.print(
+        f"[bold]{each.namespace}/{each.name}[/] {where}{phase}", highlight=False
+    )
+    if each.error is not None or each.pod is None:
+        console.print(f"  cannot be read: {each.error}", style="red", highlight=False)
+    else:
+        totals = [
+            ("effective", effective_usage(each.usages)),
+            ("charged now", each.now),
+        ]
+        for uuid in devices_of(each.usages):
+            console.print(f"  {uuid}", highlight=False, soft_wrap=True)
+            console.print(phase_table(each.pod.containers, each.usages, uuid, totals))
+    console.print()

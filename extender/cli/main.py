@@ -1,0 +1,37 @@
+"""The command ``gpu-extender``."""
+
+import sys
+
+import click
+
+from extender.cli.charge import charge
+from extender.cli.schedule import schedule
+from extender.cli.serve import serve
+from extender.errors import ExtenderError
+
+EXIT_UNUSABLE_INPUT = 2
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="gpu-extender")
+def cli() -> None:
+    """Share GPUs between pods by slots, memory and cores.
+
+    \b
+    Exit codes: 0 all well, 1 the answer is no (a pod was not placed, an allocation
+    cannot be read), 2 the input cannot be used.
+    """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
+
+
+cli.add_command(serve)
+cli.add_command(schedule)
+cli.add_command(charge)
+
+
+def main() -> None:
+    """Run the command line; errors of ours become one line and exit code 2."""
+    try:
+        cli()
+    except ExtenderError as error:
+        click.echo(f"gpu-extender: {error}", err=True)
+        sys.exit(EXIT_UNUSABLE_INPUT)

@@ -1,0 +1,52 @@
+"""Options that several commands share."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+OUTPUTS: Final = ("table", "json")
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def output_option(command: _Command) -> _Command:
+    """Add ``-o table|json``."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(OUTPUTS),
+        default="table",
+        show_default=True,
+        help="What to print.",
+    )(command)
+
+
+def cluster_option(command: _Command) -> _Command:
+    """Add ``--cluster FILE``."""
+    return click.option(
+        "--cluster",
+        "cluster_files",
+        metavar="FILE",
+        multiple=True,
+        required=True,
+        type=click.Path(path_type=Path),
+        help="Nodes and pods, as `kubectl get nodes,pods -A -o json` prints them; JSON "
+        "or YAML. May be given several times.",
+    )(command)
+
+
+def read_input(file: Path) -> bytes:
+    """Read a file; ``-`` is standard input.
+
+    Raises:
+        click.FileError: It cannot be read.
+    """
+    if str(file) == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise click.FileError(str(file), error.strerror) from error

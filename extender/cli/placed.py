@@ -1,0 +1,120 @@
+"""A placed pod, as JSON and as tables."""
+
+from collections.abc import Mapping
+
+from rich.console import Console
+from rich.table import Table
+
+from extender.cli.usages import devices_of, phase_table, phases_json, usage_json
+from extender.core.model import (
+    NOTHING,
+    Allocation,
+    ContainerUsage,
+    DeviceUUID,
+    Node,
+    Pod,
+    Row,
+    UnreadableAllocation,
+)
+from extender.core.phases import container_usages, effective_usage, steady_usage
+from extender.embedded.scheduler import PlacedPod
+
+
+def placed_json(placed: PlacedPod) -> dict[str, object]:
+    """Describe where a pod went; docs/schedule.schema.json has the schema."""
+    pod, allocation = placed.pod, _allocation(placed.pod)
+    usages = _usages(pod)
+    effective, steady = effective_usage(usages), steady_usage(usages)
+    return {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "placed": True,
+        "node": placed.node_name,
+        "score": placed.score,
+        "candidates": placed.candidate_count,
+        "containers": [
+            {
+                "name": container.name,
+                "lifetime": container.lifetime.value,
+                "devices": _row_json(row),
+            }
+            for container, row in zip(pod.containers, allocation, strict=True)
+        ],
+        "devices": {
+            uuid: {
+                "phases": phases_json(pod.containers, usages, uuid),
+                "effective": usage_json(effective.get(uuid, NOTHING)),
+                "steady": usage_json(steady.get(uuid, NOTHING)),
+            }
+            for uuid in devices_of(usages)
+        },
+        "warnings": list(pod.warnings),
+    }
+
+
+def _row_json(row: Row) -> list[dict[str, object]]:
+    return [
+        {
+            "uuid": share.device_uuid,
+            "memory_mib": share.memory_mib,
+            "core_percent": share.core_percent,
+        }
+        for share in row
+    ]
+
+
+def print_placed(
+    console: Console, placed: PlacedPod, nodes: Mapping[str, Node]
+) -> None:
+    """Print the node, the devices of each container, and the charge per device."""
+    pod = placed.pod
+    count = placed.candidate_count
+    fitted = "1 node fits" if count == 1 else f"{count} nodes fit"
+    console.print(
+        f"[bold]{pod.full_name}[/] -> [bold green]{placed.node_name}[/]  "
+        f"score {placed.score} of 10; {fitted}"
+    )
+    usages = _usages(pod)
+    if not devices_of(usages):
+        console.print("  asks for no GPU; every node fits")
+        return
+    devices = {each.device_uuid: each for each in nodes[placed.node_name].devices or ()}
+    console.print(_containers_table(pod, {u: d.index for u, d in devices.items()}))
+    effective = effective_usage(usages)
+    for uuid in devices_of(usages):
+        device = devices[uuid]
+        console.print(f"  card {device.index}: {uuid} {device.model}", soft_wrap=True)
+        charged = [("charged (largest phase)", effective)]
+        console.print(phase_table(pod.containers, usages, uuid, charged))
+
+
+def _containers_table(pod: Pod, index_of: Mapping[DeviceUUID, int]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    table.add_column("container")
+    table.add_column("lifetime")
+    table.add_column("cards")
+    table.add_column("memory MiB each", justify="right")
+    table.add_column("cores % each", justify="right")
+    for container, row in zip(pod.containers, _allocation(pod), strict=True):
+        cards = ", ".join(str(index_of[share.device_uuid]) for share in row)
+        first = row[0] if row else None
+        table.add_row(
+            container.name,
+            container.lifetime.value,
+            cards or "-",
+            str(first.memory_mib) if first else "-",
+            str(first.core_percent) if first else "-",
+        )
+    return table
+
+
+def _allocation(pod: Pod) -> Allocation:
+    """Give what the cluster shows: one row per container, also without devices."""
+    if pod.allocation is None or isinstance(pod.allocation, UnreadableAllocation):
+        return ((),) * len(pod.containers)
+    return pod.allocation
+
+
+def _usages(pod: Pod) -> tuple[ContainerUsage, ...]:
+    return container_usages(pod.request.lifetimes, _allocation(pod))

@@ -1,0 +1,137 @@
+"""A pod that fits nowhere, as JSON and as a table."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from extender.cli.usages import usage_json
+from extender.core.reasons import Reason
+from extender.embedded.scheduler import RefusedPod
+from extender.verbs.verdicts import CardVerdict, NodeVerdict
+
+
+def refused_json(refused: RefusedPod) -> dict[str, object]:
+    """Describe why a pod fits nowhere; docs/schedule.schema.json has the schema."""
+    pod = refused.pod
+    return {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "uid": pod.uid,
+        "placed": False,
+        "node": None,
+        "refusals": [_verdict_json(verdict) for verdict in refused.verdicts],
+        "warnings": list(pod.warnings),
+    }
+
+
+def _verdict_json(verdict: NodeVerdict) -> dict[str, object]:
+    return {
+        "node": verdict.node_name,
+        "reasons": [reason.value for reason in verdict.reasons],
+        "unresolvable": verdict.is_unresolvable,
+        "problem": verdict.problem,
+        "container": verdict.container,
+        "wanted_cards": verdict.wanted_cards,
+        "kubelet_slots": verdict.kubelet_slots,
+        "cards": [_card_json(card) for card in verdict.cards],
+    }
+
+
+def _card_json(card: CardVerdict) -> dict[str, object]:
+    return {
+        "uuid": card.device_uuid,
+        "model": card.model,
+        "refused_by": card.refused_by.value if card.refused_by else None,
+        "free": usage_json(card.free),
+        "needed": usage_json(card.needed),
+    }
+
+
+def print_refused(console: Console, refused: RefusedPod) -> None:
+    """Print each node's reasons with numbers."""
+    console.print(f"[bold]{refused.pod.full_name}[/] -> [bold red]fits nowhere[/]")
+    if refused.pod.request_problem is not None:
+        console.print(f"  {refused.pod.request_problem}", markup=False)
+        return
+    if not refused.verdicts:
+        console.print("  the cluster has no node")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    table.add_column("node", overflow="fold")
+    table.add_column("cards", justify="right", no_wrap=True)
+    table.add_column("reason", no_wrap=True)
+    table.add_column("in numbers", overflow="fold")
+    for verdict in refused.verdicts:
+        for number, (cards, reason, numbers) in enumerate(_lines(verdict)):
+            node = verdict.node_name if number == 0 else ""
+            table.add_row(node, cards, reason, numbers)
+    console.print(table)
+    if any(verdict.is_unresolvable for verdict in refused.verdicts):
+        console.print("  * would not fit there either if no pod held anything")
+
+
+def _lines(verdict: NodeVerdict) -> Iterator[tuple[str, str, str]]:
+    """Give cards concerned, reason and numbers, one line per reason."""
+    mark = "*" if verdict.is_unresolvable else ""
+    if verdict.reason is not None:
+        yield _whole_node(verdict, verdict.reason, mark)
+    for reason in Reason:
+        cards = [card for card in verdict.cards if card.refused_by is reason]
+        if cards:
+            concerned = f"{len(cards)}/{verdict.card_count}"
+            numbers = f"{verdict.container}: {_numbers(reason, cards)}"
+            yield concerned, f"{reason.value}{mark}", numbers
+
+
+def _whole_node(
+    verdict: NodeVerdict, reason: Reason, mark: str
+) -> tuple[str, str, str]:
+    match reason:
+        case Reason.NODE_INSUFFICIENT_DEVICE:
+            numbers = f"wants {verdict.wanted_cards} cards, has {verdict.card_count}"
+        case Reason.TOO_FEW_CARDS:
+            passed = sum(card.refused_by is None for card in verdict.cards)
+            numbers = (
+                f"{verdict.container}: wants {verdict.wanted_cards} cards, "
+                f"{passed} would serve"
+            )
+        case Reason.KUBELET_SLOTS_EXHAUSTED:
+            slots = verdict.kubelet_slots or {}
+            numbers = (
+                f"needs {slots.get('needed')} device ids, {slots.get('taken')} of "
+                f"{slots.get('allocatable')} taken"
+            )
+        case _:
+            numbers = verdict.problem or ""
+    return "", f"{reason.value}{mark}", numbers
+
+
+_WITHOUT_NUMBERS: Final = {
+    Reason.CARD_NOT_HEALTHY: "its plugin calls it unhealthy",
+    Reason.CARD_CORDONED: "closed to new work by hami.io/device-cordon",
+    Reason.CARD_UUID_MISMATCH: "not among the cards that the pod accepts",
+    Reason.CARD_MIG_MODE_UNSUPPORTED: "in MIG mode, which is not built yet",
+    Reason.CARD_QUARANTINED: "named by an allocation that cannot be read",
+    Reason.CARD_SLOTS_EXHAUSTED: "no slot free",
+    Reason.CARD_EXCLUSIVE_CONFLICT: "wants all cores, and the card is in use",
+    Reason.CARD_COMPUTE_EXHAUSTED: "names no cores, and none is left",
+}
+
+
+def _numbers(reason: Reason, cards: Sequence[CardVerdict]) -> str:
+    match reason:
+        case Reason.CARD_INSUFFICIENT_MEMORY:
+            best = max(cards, key=lambda card: card.free.memory_mib)
+            return f"needs {best.needed.memory_mib} MiB, {best.free.memory_mib} free"
+        case Reason.CARD_INSUFFICIENT_CORE:
+            best = max(cards, key=lambda card: card.free.core_percent)
+            return (
+                f"needs {best.needed.core_percent} % cores, "
+                f"{best.free.core_percent} % free"
+            )
+        case Reason.CARD_TYPE_MISMATCH:
+            return f"is {', '.join(sorted({card.model for card in cards}))}"
+        case _:
+            return _WITHOUT_NUMBERS[reason]

@@ -1,0 +1,93 @@
+"""``gpu-extender schedule``: where pods would go, or why they would not."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import orjson
+from rich.console import Console
+
+from extender.cli.options import cluster_option, output_option, read_input
+from extender.cli.placed import placed_json, print_placed
+from extender.cli.refused import print_refused, refused_json
+from extender.embedded.documents import objects_in
+from extender.embedded.scheduler import PlacedPod, RefusedPod, schedule_pod
+from extender.runtime import EmbeddedExtender, embed
+from extender.settings import SchedulingSettings
+from extender.wire.objects import JsonObject
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    metavar="POD",
+    multiple=True,
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Pods to place, JSON or YAML; - is standard input. May be given several "
+    "times; the pods are placed one after another, each beside the ones before it.",
+)
+@cluster_option
+@output_option
+def schedule(
+    files: tuple[Path, ...], cluster_files: tuple[Path, ...], output: str
+) -> None:
+    """Place pods on a cluster read from files, and show where and why.
+
+    GPU rules only: taints, CPU, affinity and all else that kube-scheduler looks at are
+    left out, and among equal scores the first name wins. Nothing is written. The exit
+    code is 0 only if every pod was placed.
+
+    \b
+    Example:
+      gpu-extender schedule -f config/pods/init-then-app.yaml \\
+        --cluster config/example-cluster.yaml
+    """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
+    pods = [obj for file in files for obj in objects_in(read_input(file), str(file))]
+    embedded = embed(cluster_files, SchedulingSettings())
+    outcomes = asyncio.run(_schedule_all(embedded, pods))
+    if output == "json":
+        click.echo(orjson.dumps({"pods": [_as_json(each) for each in outcomes]}))
+    else:
+        _print_all(embedded, outcomes)
+    if any(isinstance(each, RefusedPod) for each in outcomes):
+        sys.exit(1)
+
+
+async def _schedule_all(
+    embedded: EmbeddedExtender, pods: Sequence[JsonObject]
+) -> list[PlacedPod | RefusedPod]:
+    return [
+        await schedule_pod(embedded.extender, embedded.cluster, obj) for obj in pods
+    ]
+
+
+def _as_json(outcome: PlacedPod | RefusedPod) -> dict[str, object]:
+    match outcome:
+        case PlacedPod():
+            return placed_json(outcome)
+        case RefusedPod():
+            return refused_json(outcome)
+
+
+def _print_all(
+    embedded: EmbeddedExtender, outcomes: Sequence[PlacedPod | RefusedPod]
+) -> None:
+    console = Console(highlight=False)
+    for outcome in outcomes:
+        match outcome:
+            case PlacedPod():
+                print_placed(console, outcome, embedded.cluster.nodes)
+            case RefusedPod():
+                print_refused(console, outcome)
+        for warning in outcome.pod.warnings:
+            console.print(f"  warning: {warning}", style="yellow", markup=False)
+        console.print()
+    placed = sum(isinstance(each, PlacedPod) for each in outcomes)
+    console.print(
+        f"{placed} of {len(outcomes)} pods placed, by GPU rules alone (no taints, no CPU)"
+    )

@@ -1,0 +1,89 @@
+"""Usages and phases, as JSON and as tables with units."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+from rich.table import Table
+
+from extender.core.model import (
+    NOTHING,
+    Charge,
+    Container,
+    ContainerUsage,
+    DeviceUUID,
+    Lifetime,
+    Usage,
+)
+from extender.core.phases import Phase, phases
+
+
+def usage_json(usage: Usage) -> dict[str, int]:
+    """Give the three dimensions by name."""
+    return asdict(usage)
+
+
+def devices_of(containers: Iterable[ContainerUsage]) -> list[DeviceUUID]:
+    """List the devices that any container names, each once, in order of naming."""
+    return list(dict.fromkeys(uuid for each in containers for uuid in each.held))
+
+
+def phase_name(phase: Phase, containers: Sequence[Container]) -> str:
+    """Name a phase after its init, and the sidecars that run beside it."""
+    if phase.init_index is None:
+        return "steady: sidecars + apps"
+    name = containers[phase.init_index].name
+    beside = [
+        container.name
+        for container in containers[: phase.init_index]
+        if container.lifetime is Lifetime.SIDECAR
+    ]
+    return " + ".join([f"init {name}", *beside])
+
+
+def phases_json(
+    containers: Sequence[Container],
+    usages: Sequence[ContainerUsage],
+    device_uuid: DeviceUUID,
+) -> list[dict[str, object]]:
+    """List what one device holds in each phase."""
+    return [
+        {
+            "init": None
+            if phase.init_index is None
+            else containers[phase.init_index].name,
+            **usage_json(phase.held.get(device_uuid, NOTHING)),
+        }
+        for phase in phases(usages)
+    ]
+
+
+def phase_table(
+    containers: Sequence[Container],
+    usages: Sequence[ContainerUsage],
+    device_uuid: DeviceUUID,
+    totals: Sequence[tuple[str, Charge]],
+) -> Table:
+    """Draw one device's phases, and totals below them.
+
+    Args:
+        containers: In start order.
+        usages: What each holds.
+        device_uuid: The device.
+        totals: Name and charge of each line below the phases.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    table.add_column("phase", min_width=30)
+    table.add_column("slots", justify="right")
+    table.add_column("memory MiB", justify="right")
+    table.add_column("cores %", justify="right")
+    for phase in phases(usages):
+        held = phase.held.get(device_uuid, NOTHING)
+        table.add_row(phase_name(phase, containers), *_numbers(held))
+    for name, charge in totals:
+        held = charge.get(device_uuid, NOTHING)
+        table.add_row(name, *_numbers(held), style="bold")
+    return table
+
+
+def _numbers(usage: Usage) -> tuple[str, str, str]:
+    return str(usage.slots), str(usage.memory_mib), str(usage.core_percent)

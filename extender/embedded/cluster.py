@@ -1,0 +1,174 @@
+"""Nodes and pods in memory, with the API server's and the device plugin's part."""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from extender.core.model import Node, Pod, PodUID
+from extender.embedded.documents import objects_in
+from extender.errors import BadObject, Conflict, NotFound, SettingsError
+from extender.service import Binding
+from extender.state.events import Event, NodeSeen, PodSeen
+from extender.wire.allocation import PHASE_ANNOTATION, PHASE_SERVED, served_rows
+from extender.wire.nodes import decode_node
+from extender.wire.objects import JsonObject, object_at
+from extender.wire.pods import PodReader
+
+_UID_SPACE: Final = uuid.UUID("6f6c1f0e-6d0b-5a0e-9a57-2f0c7d0b7f10")
+
+_PodKey = tuple[str, str]
+
+
+class EmbeddedCluster:
+    """A cluster without an API server.
+
+    Every change is told to `listener` as an event before the change's method returns,
+    so whoever listens is never behind.
+    """
+
+    def __init__(self, reader: PodReader) -> None:
+        self._reader = reader
+        self._kind = reader.kind
+        self._nodes: dict[str, Node] = {}
+        self._pods: dict[_PodKey, JsonObject] = {}
+        self._uids: set[PodUID] = set()
+        self._listener: Callable[[Event], None] = _ignore
+
+    def load(self, files: Iterable[Path]) -> None:
+        """Add the nodes and pods of dumps; other kinds of object are passed over.
+
+        Raises:
+            SettingsError: A file cannot be read, holds something that is no node or
+                pod where one should be, or names one twice.
+        """
+        for file in files:
+            try:
+                content = file.read_bytes()
+            except OSError as error:
+                raise SettingsError(f"{file}: {error.strerror}") from error
+            try:
+                for obj in objects_in(content, str(file)):
+                    self._load_object(obj)
+            except (BadObject, Conflict) as error:
+                raise SettingsError(f"{file}: {error}") from error
+
+    def _load_object(self, obj: JsonObject) -> None:
+        match obj.get("kind"):
+            case "Node":
+                node = decode_node(obj, self._kind)
+                if node.name in self._nodes:
+                    raise Conflict(f"node {node.name} is there twice")
+                self._nodes[node.name] = node
+            case "Pod":
+                self._add(obj)
+            case _:
+                pass
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Tell `listener` of all there is, then of every change."""
+        for node in self._nodes.values():
+            listener(NodeSeen(node))
+        for obj in self._pods.values():
+            listener(PodSeen(self._reader.read(obj)))
+        self._listener = listener
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """Every node, by name."""
+        return self._nodes
+
+    def pod_objects(self) -> Iterator[JsonObject]:
+        """List every pod as a JSON object."""
+        yield from self._pods.values()
+
+    def add_pod(self, content: bytes) -> Pod:
+        """Create a pod from its JSON or YAML text.
+
+        Raises:
+            BadObject: The text is not one pod.
+            Conflict: There is a pod of this name or UID already.
+        """
+        objects = list(objects_in(content, "body"))
+        if len(objects) != 1:
+            raise BadObject("body", f"{len(objects)} objects", "one pod")
+        return self.add_pod_object(objects[0])
+
+    def add_pod_object(self, obj: JsonObject) -> Pod:
+        """Create a pod; the object is the cluster's from then on.
+
+        Raises:
+            BadObject: It is not a pod.
+            Conflict: There is a pod of this name or UID already.
+        """
+        if obj.get("kind") != "Pod":
+            raise BadObject("kind", obj.get("kind"), "Pod")
+        pod = self._add(obj)
+        self._listener(PodSeen(pod))
+        return pod
+
+    def _add(self, obj: JsonObject) -> Pod:
+        pod = self._reader.read(obj)
+        key = (pod.namespace, pod.name)
+        if key in self._pods:
+            raise Conflict(f"pod {pod.full_name} exists already")
+        metadata = object_at(obj, "metadata", "pod")
+        metadata["namespace"] = pod.namespace
+        metadata["uid"] = pod.uid or str(uuid.uuid5(_UID_SPACE, pod.full_name))
+        pod = self._reader.read(obj)
+        if pod.uid in self._uids:
+            raise Conflict(f"pod {pod.full_name}: uid {pod.uid} is taken")
+        self._uids.add(pod.uid)
+        self._pods[key] = obj
+        return pod
+
+    async def read_pod(self, namespace: str, name: str) -> Pod:
+        """Read a pod; see `extender.service.Cluster`."""
+        return self._reader.read(self._pod_object(namespace, name))
+
+    async def bind(self, binding: Binding) -> None:
+        """Bind a pod, and serve its rows as the node's device plugin would.
+
+        See `extender.service.Cluster`.
+        """
+        obj = self._pod_object(binding.namespace, binding.name)
+        pod = self._reader.read(obj)
+        if pod.uid != binding.uid:
+            raise Conflict(f"pod {pod.full_name} has uid {pod.uid}, not {binding.uid}")
+        if pod.node_name is not None:
+            raise Conflict(f"pod {pod.full_name} is already bound to {pod.node_name}")
+        if pod.status.is_terminating:
+            raise Conflict(f"pod {pod.full_name} is being deleted")
+        if binding.node_name not in self._nodes:
+            raise NotFound(f"node {binding.node_name} does not exist")
+        metadata = object_at(obj, "metadata", "pod")
+        annotations = object_at(metadata, "annotations", "metadata")
+        labels = object_at(metadata, "labels", "metadata")
+        metadata["annotations"] = {
+            **annotations,
+            **binding.annotations,
+            **self._served(binding),
+        }
+        metadata["labels"] = {**labels, **binding.labels}
+        object_at(obj, "spec", "pod")["nodeName"] = binding.node_name
+        self._listener(PodSeen(self._reader.read(obj)))
+
+    def _served(self, binding: Binding) -> dict[str, str]:
+        """Give what the device plugin changes once all containers have their cards."""
+        rows = binding.annotations.get(self._kind.to_allocate_annotation)
+        if rows is None:
+            return {}
+        return {
+            self._kind.to_allocate_annotation: served_rows(rows),
+            PHASE_ANNOTATION: PHASE_SERVED,
+        }
+
+    def _pod_object(self, namespace: str, name: str) -> JsonObject:
+        obj = self._pods.get((namespace, name))
+        if obj is None:
+            raise NotFound(f"pod {namespace}/{name} does not exist")
+        return obj
+
+
+def _ignore(_event: Event) -> None:
+    """Stand in until somebody listens."""

@@ -1,0 +1,70 @@
+"""kube-scheduler's part on the embedded cluster: filter, prioritize, choose, bind."""
+
+from dataclasses import dataclass
+
+from extender.core.model import NodeName, Pod
+from extender.embedded.cluster import EmbeddedCluster
+from extender.errors import InvariantBroken
+from extender.service import Extender
+from extender.verbs.prioritize import best_node
+from extender.verbs.verdicts import NodeVerdict
+from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
+from extender.wire.objects import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPod:
+    """A pod that was bound.
+
+    Attributes:
+        pod: As the cluster shows it afterwards.
+        node_name: Where.
+        score: Of that node, 0 to 10.
+        candidate_count: How many nodes fitted.
+    """
+
+    pod: Pod
+    node_name: NodeName
+    score: int
+    candidate_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedPod:
+    """A pod that fits nowhere, with each node's verdict."""
+
+    pod: Pod
+    verdicts: tuple[NodeVerdict, ...]
+
+
+async def schedule_pod(
+    extender: Extender, cluster: EmbeddedCluster, obj: JsonObject
+) -> PlacedPod | RefusedPod:
+    """Add one pod to the cluster and place it by GPU rules alone.
+
+    Args:
+        extender: On this cluster.
+        cluster: Keeps the pod, placed or not.
+        obj: The pod; the object is the cluster's from then on.
+
+    Raises:
+        BadObject: It is not a pod.
+        Conflict: The cluster has a pod of this name or UID already.
+    """
+    pod = cluster.add_pod_object(obj)
+    names = sorted(NodeName(name) for name in cluster.nodes)
+    fitting = extender.filter(ExtenderArgs(pod, names, None)).fitting
+    if not fitting:
+        verdicts = (extender.judge(pod, name) for name in names)
+        return RefusedPod(pod, tuple(each for each in verdicts if each is not None))
+    scores = extender.prioritize(ExtenderArgs(pod, fitting, None))
+    node_name = best_node(scores)
+    problem = await extender.bind(
+        BindingArgs(pod.name, pod.namespace, pod.uid, node_name)
+    )
+    if problem:
+        raise InvariantBroken(
+            f"pod {pod.full_name} fits on {node_name}, yet bind says: {problem}"
+        )
+    bound = await cluster.read_pod(pod.namespace, pod.name)
+    return PlacedPod(bound, node_name, dict(scores)[node_name], len(fitting))

@@ -1,0 +1,72 @@
+"""Typed settings, by topic."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from extender.core.kinds import NVIDIA, Kind
+from extender.core.model import Policy
+from extender.errors import SettingsError
+
+MIB: Final = 1024 * 1024
+_LAST_PORT: Final = 65_535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulingSettings:
+    """How requests are read, and which of several fitting places is preferred."""
+
+    kind: Kind = NVIDIA
+    """Names and defaults of the kind of device that is scheduled."""
+
+    device_policy: Policy = Policy.SPREAD
+    """For pods that name no card policy. HAMi's default."""
+
+    node_policy: Policy = Policy.BINPACK
+    """For pods that name no node policy. HAMi's default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSettings:
+    """The door."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on. Loopback, since bind can be called by whoever reaches
+    it."""
+
+    port: int = 8080
+    """TCP port; 0 takes a free one."""
+
+    body_limit_bytes: int = 64 * MIB
+    """Largest request body. 2,000 full Node objects of 15 kB are 30 MB; above the
+    limit the answer is 413, since a body that is cut short would be a wrong one."""
+
+    keepalive_seconds: float = 120.0
+    """How long an idle connection is kept. Go's client drops its own after 90 s; a
+    server that drops first makes it fail a request now and then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings of one process."""
+
+    http: HttpSettings = field(default_factory=HttpSettings)
+    scheduling: SchedulingSettings = field(default_factory=SchedulingSettings)
+
+
+def http_settings(listen: str) -> HttpSettings:
+    """Read ``HOST:PORT``; an IPv6 host stands in brackets.
+
+    Raises:
+        SettingsError: There is no host, or the port is no number from 0 to 65535.
+
+    Example:
+        >>> http_settings("[::1]:8080").host
+        '::1'
+    """
+    host, _, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > _LAST_PORT:
+        raise SettingsError(
+            f"--listen {listen!r}: expected HOST:PORT, such as 127.0.0.1:8080"
+        )
+    return HttpSettings(host=host, port=int(port))

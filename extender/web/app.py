@@ -1,0 +1,132 @@
+"""The aiohttp application: routes and handlers."""
+
+from collections.abc import Iterable
+from typing import Final, Protocol
+
+import orjson
+from aiohttp import web
+
+from extender.core.model import Pod
+from extender.errors import NotSynced
+from extender.service import Extender
+from extender.settings import HttpSettings
+from extender.verbs.filter import FilterDecision
+from extender.web.errors import answer_errors
+from extender.wire.extender_v1 import (
+    ExtenderArgs,
+    decode_binding_args,
+    decode_extender_args,
+    encode_binding_result,
+    encode_filter_result,
+    encode_host_priorities,
+)
+from extender.wire.objects import JsonObject
+
+EXTENDER: Final = web.AppKey("extender", Extender)
+
+JSON: Final = "application/json"
+
+
+class PodIntake(Protocol):
+    """A cluster that takes pods over HTTP: the embedded one."""
+
+    def add_pod(self, content: bytes) -> Pod:
+        """Create a pod from its JSON or YAML text."""
+
+    def pod_objects(self) -> Iterable[JsonObject]:
+        """List every pod as a JSON object."""
+
+
+def build_app(
+    extender: Extender, settings: HttpSettings, intake: PodIntake | None = None
+) -> web.Application:
+    """Put the routes together.
+
+    Args:
+        extender: Answers the verbs.
+        settings: Gives the limit on bodies.
+        intake: Serves ``/pods`` where there is one.
+    """
+    app = web.Application(
+        client_max_size=settings.body_limit_bytes, middlewares=[answer_errors]
+    )
+    app[EXTENDER] = extender
+    app.router.add_post("/filter", _filter)
+    app.router.add_post("/prioritize", _prioritize)
+    app.router.add_post("/bind", _bind)
+    app.router.add_get("/healthz", _healthz)
+    app.router.add_get("/readyz", _readyz)
+    if intake is not None:
+        app[_INTAKE] = intake
+        app.router.add_post("/pods", _add_pod)
+        app.router.add_get("/pods", _list_pods)
+    return app
+
+
+_INTAKE: Final[web.AppKey[PodIntake]] = web.AppKey("intake", PodIntake)
+
+
+async def _filter(request: web.Request) -> web.Response:
+    extender = request.app[EXTENDER]
+    args = decode_extender_args(await request.read(), extender.reader)
+    try:
+        decision = extender.filter(args)
+    except NotSynced as error:
+        # kube-scheduler reads no other body than that of a 200.
+        return _json(encode_filter_result(error=str(error)))
+    return _json(_filter_result(args, decision))
+
+
+def _filter_result(args: ExtenderArgs, decision: FilterDecision) -> bytes:
+    if args.nodes is None:
+        return encode_filter_result(
+            node_names=decision.fitting,
+            failed=decision.failed,
+            unresolvable=decision.unresolvable,
+        )
+    return encode_filter_result(
+        nodes=[args.nodes[name] for name in decision.fitting],
+        failed=decision.failed,
+        unresolvable=decision.unresolvable,
+    )
+
+
+async def _prioritize(request: web.Request) -> web.Response:
+    extender = request.app[EXTENDER]
+    args = decode_extender_args(await request.read(), extender.reader)
+    return _json(encode_host_priorities(extender.prioritize(args)))
+
+
+async def _bind(request: web.Request) -> web.Response:
+    args = decode_binding_args(await request.read())
+    try:
+        problem = await request.app[EXTENDER].bind(args)
+    except NotSynced as error:
+        problem = str(error)
+    return _json(encode_binding_result(problem))
+
+
+async def _healthz(_request: web.Request) -> web.Response:
+    return web.Response(text="ok\n")
+
+
+async def _readyz(request: web.Request) -> web.Response:
+    if request.app[EXTENDER].is_synced:
+        return web.Response(text="ok\n")
+    return web.Response(status=503, text="nodes and pods have not been listed yet\n")
+
+
+async def _add_pod(request: web.Request) -> web.Response:
+    pod = request.app[_INTAKE].add_pod(await request.read())
+    created = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
+    return _json(orjson.dumps(created), status=201)
+
+
+async def _list_pods(request: web.Request) -> web.Response:
+    pods = list(request.app[_INTAKE].pod_objects())
+    listed = {"apiVersion": "v1", "kind": "List", "items": pods}
+    return _json(orjson.dumps(listed))
+
+
+def _json(body: bytes, status: int = 200) -> web.Response:
+    return web.Response(body=body, status=status, content_type=JSON)

@@ -1,0 +1,1 @@
+"""What others hold us to: Kubernetes' bytes and Kubernetes' arithmetic."""

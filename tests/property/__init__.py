@@ -1,0 +1,1 @@
+"""Properties: what holds for every input that hypothesis can draw."""

@@ -1,0 +1,202 @@
+"""What is written for the wire reads back, whatever it is."""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.core.kinds import NVIDIA
+from extender.core.model import (
+    MAX_INT32,
+    Allocation,
+    Device,
+    DeviceUUID,
+    NodeName,
+    PodUID,
+    Share,
+    UnreadableAllocation,
+    Usage,
+)
+from extender.core.requests import ResourceClaim, container_request
+from extender.errors import WireError
+from extender.wire.allocation import (
+    decode_rows,
+    encode_allocation,
+    read_allocation,
+    served_rows,
+)
+from extender.wire.extender_v1 import (
+    BindingArgs,
+    decode_binding_args,
+    decode_extender_args,
+    encode_filter_result,
+)
+from extender.wire.pods import PodReader
+from extender.wire.quantity import parse_whole
+from extender.wire.register import decode_inventory
+from tests.builders import pod
+
+FIELD: Final = "field"
+READER: Final = PodReader(NVIDIA)
+
+POD: Final = pod("p").app("a", gpu=1).build()
+
+numbers = st.integers(0, MAX_INT32)
+uuids = (
+    st.text(st.characters(exclude_characters=",:;", exclude_categories=["Cs"]))
+    .map(str.strip)
+    .filter(bool)
+    .map(DeviceUUID)
+)
+shares = st.builds(Share, uuids, numbers, numbers)
+allocations: st.SearchStrategy[Allocation] = st.lists(
+    st.lists(shares, max_size=3).map(tuple), max_size=5
+).map(tuple)
+
+
+@given(allocations)
+def test_allocation_reads_back(allocation: Allocation) -> None:
+    """decode(encode(x)) == x, also through the tolerant reader."""
+    text = encode_allocation(allocation, NVIDIA)
+    counts = [len(row) for row in allocation]
+    assert decode_rows(text, FIELD) == allocation
+    assert read_allocation(text, counts, FIELD) == allocation
+    assert decode_rows(served_rows(text), FIELD) == ((),) * len(allocation)
+
+
+@given(allocations)
+def test_allocation_without_its_empty_rows_reads_back(allocation: Allocation) -> None:
+    """What v2.10 of HAMi drops can be told from the pod."""
+    text = encode_allocation(tuple(row for row in allocation if row), NVIDIA)
+    counts = [len(row) for row in allocation]
+    assert read_allocation(text, counts, FIELD) == allocation
+
+
+@given(allocations, st.integers(0), st.sampled_from(["x", "-1", "2147483648", ""]))
+def test_no_usage_is_lost(allocation: Allocation, place: int, bad: str) -> None:
+    """One number that cannot be read quarantines every card of the pod."""
+    held = [share.device_uuid for row in allocation for share in row]
+    if not held:
+        return
+    pieces = encode_allocation(allocation, NVIDIA).split(",")
+    memories = range(2, len(pieces), 3)  # a share's last field is in the next piece
+    pieces[memories[place % len(memories)]] = bad
+    counts = [len(row) for row in allocation]
+    read = read_allocation(",".join(pieces), counts, FIELD)
+    assert isinstance(read, UnreadableAllocation)
+    assert set(read.named) == set(held)
+
+
+devices = st.builds(
+    Device,
+    device_uuid=uuids,
+    index=numbers,
+    capacity=st.builds(Usage, numbers, numbers, numbers),
+    model=st.text(st.characters(exclude_categories=["Cs"])),
+    is_healthy=st.booleans(),
+    is_cordoned=st.booleans(),
+    mode=st.text(st.characters(exclude_categories=["Cs"])),
+)
+
+
+@given(st.lists(devices, unique_by=lambda device: device.device_uuid))
+def test_inventory_reads_back(cards: list[Device]) -> None:
+    """Cards registered as the plugin does, zeros left out, come in their order."""
+    cordoned = frozenset(card.device_uuid for card in cards if card.is_cordoned)
+    expected = sorted(cards, key=lambda card: (card.index, card.device_uuid))
+    text = json.dumps([registered(card) for card in cards])
+    assert decode_inventory(text, FIELD, cordoned) == tuple(expected)
+
+
+def registered(card: Device) -> dict[str, object]:
+    """Write a card as HAMi v2.10 does."""
+    element: dict[str, object] = {
+        "id": card.device_uuid,
+        "index": card.index,
+        "count": card.capacity.slots,
+        "devmem": card.capacity.memory_mib,
+        "devcore": card.capacity.core_percent,
+        "type": card.model,
+        "mode": card.mode,
+        "health": card.is_healthy,
+    }
+    return {key: value for key, value in element.items() if value}
+
+
+@given(
+    st.sampled_from(["", "+", "-"]),
+    st.integers(0, 10**15),
+    st.sampled_from(["", "k", "M", "G", "Ki", "Mi", "Gi", "e0", "e3", "E2"]),
+)
+def test_whole_quantity_is_exact(sign: str, number: int, suffix: str) -> None:
+    """No float stands between the text and the number."""
+    factors = {
+        "": 1,
+        "k": 10**3,
+        "M": 10**6,
+        "G": 10**9,
+        "Ki": 2**10,
+        "Mi": 2**20,
+        "Gi": 2**30,
+        "e0": 1,
+        "e3": 10**3,
+        "E2": 10**2,
+    }
+    whole = number * factors[suffix]
+    if suffix.endswith("i"):
+        whole = min(whole, 2**63 - 1)
+    expected = -whole if sign == "-" else whole
+    assert parse_whole(f"{sign}{number}{suffix}", FIELD) == expected
+    assert parse_whole(expected, FIELD) == expected
+
+
+@given(st.none() | st.integers(), st.none() | st.integers(), st.none() | st.integers())
+def test_accepted_claim_is_in_range(
+    memory: int | None, percentage: int | None, cores: int | None
+) -> None:
+    """What passes can be written into an annotation that HAMi reads."""
+    kind = replace(NVIDIA, memory_factor=1000)
+    with suppress(WireError):
+        asked = container_request(
+            ResourceClaim(1, memory, percentage, cores), kind, "a"
+        )
+        assert asked.memory_mib is None or 0 < asked.memory_mib <= MAX_INT32
+        assert 0 <= asked.memory_percent <= 100
+        assert (asked.memory_mib is None) == (asked.memory_percent > 0)
+        assert 0 <= asked.core_percent <= 100
+
+
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+@given(names, names, names, names)
+def test_binding_args_read_back(name: str, space: str, uid: str, target: str) -> None:
+    """Any names that JSON can hold."""
+    args = {"PodName": name, "PodNamespace": space, "PodUID": uid, "Node": target}
+    expected = BindingArgs(name, space, PodUID(uid), NodeName(target))
+    assert decode_binding_args(orjson.dumps(args)) == expected
+
+
+@given(st.lists(names), st.dictionaries(names, st.text(st.characters(codec="utf-8"))))
+def test_candidates_and_answer_read_back(
+    candidates: list[str], reasons: dict[str, str]
+) -> None:
+    """Names arrive once each, in order, and leave as they came."""
+    body = orjson.dumps({"Pod": POD, "Nodes": None, "NodeNames": candidates})
+    args = decode_extender_args(body, READER)
+    assert args.node_names == list(dict.fromkeys(candidates))
+    failed = {NodeName(name): text for name, text in reasons.items()}
+    written = json.loads(
+        encode_filter_result(node_names=args.node_names, failed=failed)
+    )
+    assert written == {
+        "Nodes": None,
+        "NodeNames": args.node_names,
+        "FailedNodes": reasons,
+        "FailedAndUnresolvableNodes": None,
+        "Error": "",
+    }

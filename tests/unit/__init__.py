@@ -1,0 +1,1 @@
+"""Tables of cases, each named as a claim, one folder per room."""

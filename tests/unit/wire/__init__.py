@@ -1,0 +1,1 @@
+"""What others send and read, text by text."""

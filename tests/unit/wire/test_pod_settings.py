@@ -1,0 +1,128 @@
+"""The annotations by which a pod steers its placement."""
+
+import pytest
+
+from extender.core.kinds import NVIDIA
+from extender.core.model import ANY_DEVICE, DeviceUUID, Policy, Selection
+from extender.wire.pods import PodReader
+from tests.builders import pod
+
+USE_TYPE = "nvidia.com/use-gputype"
+AVOID_TYPE = "nvidia.com/nouse-gputype"
+USE_UUID = "nvidia.com/use-gpuuuid"
+AVOID_UUID = "nvidia.com/nouse-gpuuuid"
+DEVICE_POLICY = "hami.io/gpu-scheduler-policy"
+NODE_POLICY = "hami.io/node-scheduler-policy"
+NUMA_BIND = "nvidia.com/numa-bind"
+VGPU_MODE = "nvidia.com/vgpu-mode"
+WEIGHTS = "hami.io/device-scoring-weights"
+
+READER = PodReader(NVIDIA)
+
+
+def uuids(*names: str) -> frozenset[DeviceUUID]:
+    """Name cards."""
+    return frozenset(map(DeviceUUID, names))
+
+
+SELECTIONS = {
+    "no annotation": ({}, ANY_DEVICE),
+    "types to use, trimmed": (
+        {USE_TYPE: " A10 ,A100"},
+        Selection(use_types=("A10", "A100")),
+    ),
+    "types to avoid": ({AVOID_TYPE: "P4,,V100"}, Selection(avoid_types=("P4", "V100"))),
+    "cards to use": (
+        {USE_UUID: "GPU-a, GPU-b,GPU-a"},
+        Selection(use_uuids=uuids("GPU-a", "GPU-b")),
+    ),
+    "cards to avoid": ({AVOID_UUID: "GPU-a"}, Selection(avoid_uuids=uuids("GPU-a"))),
+    "all at once": (
+        {USE_TYPE: "A", AVOID_TYPE: "B", USE_UUID: "c", AVOID_UUID: "d"},
+        Selection(("A",), ("B",), uuids("c"), uuids("d")),
+    ),
+    "empty values are no constraint": (
+        {USE_TYPE: "", AVOID_TYPE: "", USE_UUID: "", AVOID_UUID: ""},
+        ANY_DEVICE,
+    ),
+    "an empty value beside another": (
+        {USE_TYPE: "", USE_UUID: "GPU-a"},
+        Selection(use_uuids=uuids("GPU-a")),
+    ),
+    "only commas in use match nothing": (
+        {USE_TYPE: ",,", USE_UUID: ","},
+        Selection(use_types=(), use_uuids=uuids()),
+    ),
+    "only blanks in use match nothing": (
+        {USE_TYPE: " "},
+        Selection(use_types=()),
+    ),
+    "only commas in avoid avoid nothing": (
+        {AVOID_TYPE: ",", AVOID_UUID: " , "},
+        ANY_DEVICE,
+    ),
+}
+
+
+@pytest.mark.parametrize(("texts", "expected"), SELECTIONS.values(), ids=SELECTIONS)
+def test_pod_accepts(texts: dict[str, str], expected: Selection) -> None:
+    """Lists are trimmed, and empty elements are none."""
+    shown = pod("p").app("a", gpu=1).annotations(texts).build()
+    read = READER.read(shown)
+    assert read.request.selection == expected
+    assert read.warnings == ()
+
+
+def test_unconstrained_pods_share_one_selection() -> None:
+    """Thousands of pods do not hold thousands of them."""
+    read = READER.read(pod("p").app("a", gpu=1).build())
+    assert read.request.selection is ANY_DEVICE
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+def test_known_policy_is_honoured(policy: Policy) -> None:
+    """Both policies, for devices and for nodes."""
+    texts = {DEVICE_POLICY: str(policy), NODE_POLICY: str(policy)}
+    read = READER.read(pod("p").app("a", gpu=1).annotations(texts).build())
+    assert (read.request.device_policy, read.request.node_policy) == (policy, policy)
+    assert read.warnings == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["mutex", "topology-aware", "numa", "Binpack", "binpack,spread", " ", ""]
+)
+def test_unknown_policy_is_the_default_with_a_warning(text: str) -> None:
+    """Never silently something else."""
+    texts = {DEVICE_POLICY: text, NODE_POLICY: text}
+    read = READER.read(pod("p").app("a", gpu=1).annotations(texts).build())
+    assert read.request.device_policy is Policy.SPREAD
+    assert read.request.node_policy is Policy.BINPACK
+    assert read.warnings == (
+        f"{DEVICE_POLICY}: {text!r} is not binpack or spread; spread is used",
+        f"{NODE_POLICY}: {text!r} is not binpack or spread; binpack is used",
+    )
+
+
+UNBUILT = {
+    "numa-bind that is on": (NUMA_BIND, "True", True),
+    "numa-bind that is on, in one letter": (NUMA_BIND, "t", True),
+    "numa-bind that is off": (NUMA_BIND, "false", False),
+    "numa-bind that HAMi takes for off": (NUMA_BIND, "yes", False),
+    "vgpu-mode": (VGPU_MODE, "mig", True),
+    "scoring weights": (WEIGHTS, "slot=1,core=1,memory=1", True),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "warns"), UNBUILT.values(), ids=UNBUILT)
+def test_unbuilt_setting_warns(name: str, text: str, *, warns: bool) -> None:
+    """What HAMi honours and we do not is said, if it asks for anything."""
+    read = READER.read(pod("p").app("a", gpu=1).annotations({name: text}).build())
+    warning = f"{name}: {text!r} is not supported yet; it is ignored"
+    assert read.warnings == ((warning,) if warns else ())
+
+
+def test_warning_is_short() -> None:
+    """An annotation may be a quarter of a megabyte; a warning may not."""
+    texts = {DEVICE_POLICY: "x" * 250_000}
+    (warning,) = READER.read(pod("p").app("a").annotations(texts).build()).warnings
+    assert len(warning) < 200
