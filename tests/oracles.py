@@ -67,6 +67,13 @@ def _is_over(
         return False
     if status.is_restarting_all and not status.is_terminating:
         return False
+    restarted = status.restarted_all_at
+    if (
+        restarted is not None
+        and not _an_app_runs(containers, status)
+        and _is_older(shown.finished_at, restarted)
+    ):
+        return False
     if status.sandbox is SandboxReadiness.NOT_SHOWN:
         return True  # nothing to compare the exit with
     if status.sandbox is SandboxReadiness.NOT_READY:

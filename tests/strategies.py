@@ -115,6 +115,7 @@ def pod_statuses(
         sandbox=st.sampled_from(SandboxReadiness),
         sandbox_changed_at=_MOMENTS,
         is_restarting_all=st.sampled_from([False, False, False, True]),
+        restarted_all_at=_MOMENTS,
         is_terminating=st.booleans(),
     )
 
@@ -152,6 +153,7 @@ def living_pods(draw: st.DrawFn) -> tuple[list[ContainerUsage], PodStatus]:
         sandbox=draw(st.sampled_from(SandboxReadiness)),
         sandbox_changed_at=draw(st.sampled_from([50.0, 50.0, 55.0, None])),
         is_restarting_all=draw(_mostly(usual=False, odd=[True])),
+        restarted_all_at=draw(_mostly(None, odd=[50.0, 55.0])),
         is_terminating=draw(st.booleans()),
     )
     return weighed, status

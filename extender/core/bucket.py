@@ -11,6 +11,7 @@ from extender.core.arrays import (
     DIMENSIONS,
     MEMORY,
     SLOTS,
+    Floats,
     Int32s,
     Int64s,
     Mask,
@@ -91,7 +92,9 @@ class Bucket:
         column = self._take_column()
         ordered = sorted(devices, key=lambda card: (card.index, card.device_uuid))
         for position, device in enumerate(ordered):
-            self._capacity[:, position, column] = _vector(device.capacity)
+            capacity = _vector(device.capacity)
+            self._capacity[:, position, column] = capacity
+            self._divisors[:, position, column] = capacity if all(capacity) else np.inf
             self._exists[position, column] = True
             self._is_unhealthy[position, column] = not device.is_healthy
             self._is_cordoned[position, column] = device.is_cordoned
@@ -113,6 +116,7 @@ class Bucket:
         """Empty a column for the next node."""
         for array in self._arrays():
             array[..., column] = 0
+        self._divisors[..., column] = np.inf
         self._positions[column] = {}
         self._free_columns.append(column)
 
@@ -142,6 +146,7 @@ class Bucket:
         size = self._column_count
         return Cards(
             capacity=self._capacity[..., :size],
+            divisors=self._divisors[..., :size],
             used=self._used[..., :size],
             exists=self._exists[:, :size],
             is_unhealthy=self._is_unhealthy[:, :size],
@@ -203,6 +208,7 @@ class Bucket:
         width, size = self._width, self._column_count
         old = self._arrays() if size else ()
         self._capacity: Int64s = np.zeros((DIMENSIONS, width, columns), np.int64)
+        self._divisors: Floats = np.full((DIMENSIONS, width, columns), np.inf)
         self._used: Int64s = np.zeros((DIMENSIONS, width, columns), np.int64)
         self._exists: Mask = np.zeros((width, columns), np.bool_)
         self._is_unhealthy: Mask = np.zeros((width, columns), np.bool_)
@@ -219,9 +225,10 @@ class Bucket:
             new[..., :size] = kept
         self._positions.extend({} for _ in range(columns - len(self._positions)))
 
-    def _arrays(self) -> tuple[Int64s | Int32s | Mask, ...]:
+    def _arrays(self) -> tuple[Int64s | Int32s | Floats | Mask, ...]:
         return (
             self._capacity,
+            self._divisors,
             self._used,
             self._exists,
             self._is_unhealthy,

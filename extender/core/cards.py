@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from extender.core.arrays import DIMENSIONS, Int32s, Int64s, Mask
+from extender.core.arrays import DIMENSIONS, Floats, Int32s, Int64s, Mask
 from extender.core.model import DeviceUUID
+
+_COPY_BELOW: Final = 2
+"""Copy nodes out when fewer than one in so many is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,8 @@ class Cards:
 
     Attributes:
         capacity: int64 (3, W, N); slots, MiB, percent.
+        divisors: float64 (3, W, N); the capacity, or infinity in all dimensions of a
+            card that has none in some: its use ratios are all 0.
         used: int64 (3, W, N); what pods are charged; may exceed the capacity.
         exists: bool (W, N); False is padding.
         is_unhealthy: bool (W, N).
@@ -37,6 +43,7 @@ class Cards:
     """
 
     capacity: Int64s
+    divisors: Floats
     used: Int64s
     exists: Mask
     is_unhealthy: Mask
@@ -77,10 +84,22 @@ class Cards:
             closures=np.zeros_like(self.closures),
         )
 
+    def narrowed(self, columns: Int64s) -> tuple["Cards", Int64s]:
+        """Make it cheap to judge the nodes at `columns`.
+
+        Returns:
+            Cards with at least these nodes, and their columns there: copied out where
+            they are few, or else as they are, since copying would cost more.
+        """
+        if len(columns) * _COPY_BELOW >= self.node_count:
+            return self, columns
+        return self.of_nodes(columns), np.arange(len(columns))
+
     def of_nodes(self, columns: Int64s) -> "Cards":
         """Copy out the nodes at `columns`."""
         return Cards(
             capacity=self.capacity[..., columns],
+            divisors=self.divisors[..., columns],
             used=self.used[..., columns],
             exists=self.exists[:, columns],
             is_unhealthy=self.is_unhealthy[:, columns],

@@ -7,6 +7,7 @@ everything to the widest node would make a fleet of eight-card nodes with one no
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -47,7 +48,7 @@ class Fleet:
         self._interned = Interned()
         self._buckets: list[Bucket] = []
         self._bucket_by_width: dict[int, int] = {}
-        self._place_of: dict[NodeName, tuple[int, int]] = {}
+        self._place_of: dict[NodeName, int] = {}
         self._unusable: dict[NodeName, Reason] = {}
 
     def put(self, node: Node, holdings: Iterable[Holding]) -> None:
@@ -61,17 +62,17 @@ class Fleet:
             return
         number = self._bucket_number(len(node.devices))
         column = self._buckets[number].put(node)
-        self._place_of[node.name] = (number, column)
+        self._place_of[node.name] = number << _COLUMN_BITS | column
         for holding in holdings:
             self.add(holding)
 
     def remove(self, node_name: NodeName) -> None:
         """Forget a node; one that is not there is no error."""
         self._unusable.pop(node_name, None)
-        place = self._place_of.pop(node_name, None)
-        if place is not None:
-            number, column = place
-            self._buckets[number].free(column)
+        place = self._place_of.pop(node_name, _NOWHERE)
+        if place != _NOWHERE:
+            bucket, column = self._at(place)
+            bucket.free(column)
 
     def add(self, holding: Holding) -> None:
         """Count a holding; on a node that is not there it counts nowhere."""
@@ -82,18 +83,21 @@ class Fleet:
         self._count(holding, -1)
 
     def _count(self, holding: Holding, sign: int) -> None:
-        place = self._place_of.get(holding.node_name)
-        if place is not None:
-            number, column = place
-            self._buckets[number].count(column, holding, sign)
+        place = self._place_of.get(holding.node_name, _NOWHERE)
+        if place != _NOWHERE:
+            bucket, column = self._at(place)
+            bucket.count(column, holding, sign)
+
+    def _at(self, place: int) -> tuple[Bucket, int]:
+        return self._buckets[place >> _COLUMN_BITS], place & _COLUMN_MASK
 
     def totals(self, node_name: NodeName) -> NodeTotals | None:
         """Read what is held on one node; None when it has no cards that count."""
-        place = self._place_of.get(node_name)
-        if place is None:
+        place = self._place_of.get(node_name, _NOWHERE)
+        if place == _NOWHERE:
             return None
-        number, column = place
-        return self._buckets[number].totals_at(column)
+        bucket, column = self._at(place)
+        return bucket.totals_at(column)
 
     def why_unusable(self, node_name: NodeName) -> Reason | None:
         """Tell why a node has no cards that count; None when it has."""
@@ -114,26 +118,19 @@ class Fleet:
         Cost: one dictionary look-up per name, and one copy of the bucket's arrays
         where only a few of its nodes are asked for.
         """
-        places = self._place_of
-        by_bucket: dict[int, tuple[list[int], list[int]]] = {}
-        for position, node_name in enumerate(node_names):
-            place = places.get(node_name)
-            if place is not None:
-                number, column = place
-                found = by_bucket.get(number)
-                if found is None:
-                    found = by_bucket[number] = ([], [])
-                found[0].append(column)
-                found[1].append(position)
-        return [
-            self._selected(
-                self._buckets[number],
-                np.array(columns, np.int64),
-                np.array(positions, np.int64),
-                without,
-            )
-            for number, (columns, positions) in by_bucket.items()
-        ]
+        places = np.fromiter(
+            map(self._place_of.get, node_names, repeat(_NOWHERE)),
+            np.int64,
+            len(node_names),
+        )
+        numbers = places >> _COLUMN_BITS
+        selected = []
+        for number, bucket in enumerate(self._buckets):
+            positions = np.flatnonzero(numbers == number)
+            if positions.size:
+                columns = places[positions] & _COLUMN_MASK
+                selected.append(self._selected(bucket, columns, positions, without))
+        return selected
 
     def _selected(
         self,
@@ -144,12 +141,10 @@ class Fleet:
     ) -> Selected:
         cards = bucket.cards()
         if without is not None:
-            place = self._place_of.get(without.node_name)
-            if place is not None and self._buckets[place[0]] is bucket:
-                cards = bucket.cards_without(place[1], without)
-        if len(columns) * _COPY_BELOW < cards.node_count:
-            cards = cards.of_nodes(columns)
-            columns = np.arange(len(columns))
+            place = self._place_of.get(without.node_name, _NOWHERE)
+            if place != _NOWHERE and self._at(place)[0] is bucket:
+                cards = bucket.cards_without(self._at(place)[1], without)
+        cards, columns = cards.narrowed(columns)
         return Selected(cards, columns, positions)
 
     def _bucket_number(self, card_count: int) -> int:
@@ -161,8 +156,11 @@ class Fleet:
         return number
 
 
-_COPY_BELOW: Final = 2
-"""Copy nodes out when fewer than one in so many is asked for."""
+_COLUMN_BITS: Final = 32
+_COLUMN_MASK: Final = (1 << _COLUMN_BITS) - 1
+_NOWHERE: Final = -1
+"""A place is a bucket's number and, in the low bits, a column: one integer, so that
+5,000 names become an array in one pass."""
 
 
 def _why_unusable(node: Node) -> Reason:

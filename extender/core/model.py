@@ -183,6 +183,8 @@ class PodStatus:
         sandbox_changed_at: Unix seconds at which `sandbox` last changed; None when
             not shown or not readable.
         is_restarting_all: Condition AllContainersRestarting is True.
+        restarted_all_at: Unix seconds at which that condition became False, infinity
+            when that cannot be read; None when it is not shown False.
         is_terminating: The pod has a deletionTimestamp.
     """
 
@@ -191,6 +193,7 @@ class PodStatus:
     sandbox: SandboxReadiness = SandboxReadiness.NOT_SHOWN
     sandbox_changed_at: float | None = None
     is_restarting_all: bool = False
+    restarted_all_at: float | None = None
     is_terminating: bool = False
 
     @property

@@ -15,6 +15,7 @@ per pod; here the sum is per device, since that is where containers meet.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from extender.core.model import (
     NOTHING,
@@ -183,7 +184,9 @@ def released_init_count(lifetimes: Sequence[Lifetime], status: PodStatus) -> int
     each init starts again, also after the new sandbox is up; a running app, or exits
     not older than the sandbox, prove that they are of the present one. While the
     sandbox is down or all containers are being restarted, nothing is released,
-    except that a terminating pod starts nothing again.
+    except that a terminating pod starts nothing again. Restarting all containers keeps
+    the sandbox, and is over (KEP-5532) before the inits run again; so exits older than
+    the end of that do not count either.
 
     Example:
         >>> done = ContainerStatus(RunState.TERMINATED, exit_code=0, finished_at=50.0)
@@ -221,15 +224,17 @@ def _starts_over(status: PodStatus) -> bool:
 def _oldest_exit_that_counts(
     lifetimes: Sequence[Lifetime], status: PodStatus
 ) -> float | None:
-    """Unix seconds before which an exit was of a former sandbox; None for any."""
-    if status.sandbox is not SandboxReadiness.READY:
-        return None
+    """Unix seconds before which an exit was of a former start; None for any."""
     for index, lifetime in enumerate(lifetimes):
         if lifetime is Lifetime.APP and status.of(index).run_state is RunState.RUNNING:
             return None
-    if status.sandbox_changed_at is None:
-        return float("inf")
-    return status.sandbox_changed_at
+    starts = []
+    if status.restarted_all_at is not None:
+        starts.append(status.restarted_all_at)
+    if status.sandbox is SandboxReadiness.READY:
+        changed_at = status.sandbox_changed_at
+        starts.append(inf if changed_at is None else changed_at)
+    return max(starts, default=None)
 
 
 def _exited_well(status: ContainerStatus, oldest_exit: float | None) -> bool:

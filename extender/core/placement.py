@@ -12,6 +12,7 @@ pod is charged on few cards.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -28,7 +29,11 @@ from extender.core.rules import (
     memory_needed,
 )
 
-NO_CONTAINER = -1
+NO_CONTAINER: Final = -1
+
+_BIT_OF_CODE: Final = np.array(
+    [0, *(1 << code for code in CODES.values())], dtype=np.int64
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class Placement:
         card_codes: uint8 (W, N); code of the reason that refused each card to that
             container; 0 for a card that would have served, and for padding.
         used_at_refusal: int64 (3, W, N); what was used when that container was
-            tried. Meaningful only where a container was refused.
+            tried, where a container was refused. None unless asked for.
     """
 
     fits: Mask
@@ -58,7 +63,7 @@ class Placement:
     refused_container: Int64s
     node_codes: Codes
     card_codes: Codes
-    used_at_refusal: Int64s
+    used_at_refusal: Int64s | None
 
     def reason_bits(self, columns: Int64s) -> Int64s:
         """Collect each node's reasons: int64, one bit set per column.
@@ -66,32 +71,32 @@ class Placement:
         Bit `CODES[reason]` is set for every reason that refused the node, or one of
         its cards to the container that did not fit.
         """
-        card_codes = self.card_codes[:, columns].astype(np.int64)
-        bits = np.bitwise_or.reduce(np.left_shift(1, card_codes), axis=0)
-        bits |= np.left_shift(1, self.node_codes[columns].astype(np.int64))
-        without_none: Int64s = bits & ~1
-        return without_none
+        bits = np.bitwise_or.reduce(_BIT_OF_CODE[self.card_codes], axis=0)
+        bits |= _BIT_OF_CODE[self.node_codes]
+        of_columns: Int64s = bits[columns]
+        return of_columns
 
 
-def place(cards: Cards, request: PodRequest) -> Placement:
+def place(cards: Cards, request: PodRequest, *, keep_usage: bool = False) -> Placement:
     """Place a pod on every node of `cards`, each on its own.
 
     Args:
         cards: The nodes; not written to.
         request: At least one container asks for a device.
+        keep_usage: Whether `Placement.used_at_refusal` is wanted.
 
     Returns:
         A placement whose arrays are the caller's own.
 
     Cost: a handful of passes over (W, N) arrays for each container that asks.
     """
-    return _Attempt(cards, request).run()
+    return _Attempt(cards, request, keep_usage=keep_usage).run()
 
 
 class _Attempt:
     """One run of `place`; holds the arrays that its steps share."""
 
-    def __init__(self, cards: Cards, request: PodRequest) -> None:
+    def __init__(self, cards: Cards, request: PodRequest, *, keep_usage: bool) -> None:
         self._cards = cards
         self._request = request
         self._node_codes = _node_codes(cards, request)
@@ -101,14 +106,14 @@ class _Attempt:
         self._chosen: list[Mask | None] = [None] * len(request.containers)
         self._refused_container = np.full(cards.node_count, NO_CONTAINER, np.int64)
         self._card_codes: Codes = np.zeros(cards.exists.shape, np.uint8)
-        self._used_at_refusal = cards.used
+        self._used_at_refusal = cards.fresh_usage() if keep_usage else None
 
     def run(self) -> Placement:
         steady = self._cards.fresh_usage()
         held = np.zeros_like(self._cards.exists)
         snapshots: list[tuple[int, Int64s]] = []
         for index, asked in enumerate(self._request.containers):
-            if not asked.count:
+            if not asked.count or not self._fits.any():
                 continue
             if self._request.lifetimes[index] is Lifetime.INIT:
                 snapshots.append((index, steady.copy()))
@@ -139,11 +144,11 @@ class _Attempt:
             if refused is not None:
                 eligible &= ~refused
         is_short = np.count_nonzero(eligible, axis=0) < asked.count
-        newly_refused = np.flatnonzero(self._fits & is_short)
-        if newly_refused.size:
+        newly_refused = self._fits & is_short
+        if newly_refused.any():
             self._record_refusal(index, newly_refused, refusals, used, eligible)
-            self._fits[newly_refused] = False
-        eligible &= self._fits
+            self._fits &= ~is_short
+            eligible &= self._fits
         order = card_order(self._cards, used, self._request.device_policy)
         chosen = first_in_order(order, eligible, preferred, asked.count)
         used[SLOTS] += chosen
@@ -155,25 +160,22 @@ class _Attempt:
     def _record_refusal(
         self,
         index: int,
-        columns: Int64s,
+        nodes: Mask,
         refusals: Sequence[tuple[Reason, Mask | None]],
         used: Int64s,
         eligible: Mask,
     ) -> None:
-        """Keep, for the nodes at `columns`, which rule refused each card first."""
-        codes = self._static_codes[:, columns]
+        """Keep, for the masked nodes, which rule refused each card first."""
+        codes = self._static_codes.copy()
         for reason, refused in refusals:
             if refused is not None:
-                is_first = (codes == 0) & refused[:, columns]
-                codes[is_first] = CODES[reason]
-        codes[~self._cards.exists[:, columns]] = 0
-        self._card_codes[:, columns] = codes
-        self._refused_container[columns] = index
-        some_passed = columns[eligible[:, columns].any(axis=0)]
-        self._node_codes[some_passed] = CODES[Reason.TOO_FEW_CARDS]
-        if self._used_at_refusal is self._cards.used:
-            self._used_at_refusal = self._cards.fresh_usage()
-        self._used_at_refusal[..., columns] = used[..., columns]
+                codes += refused * (codes == 0) * np.uint8(CODES[reason])
+        codes *= self._cards.exists & nodes
+        self._card_codes += codes
+        self._refused_container[nodes] = index
+        self._node_codes[nodes & eligible.any(axis=0)] = CODES[Reason.TOO_FEW_CARDS]
+        if self._used_at_refusal is not None:
+            self._used_at_refusal[..., nodes] = used[..., nodes]
 
 
 def first_in_order(
@@ -191,18 +193,31 @@ def first_in_order(
         bool (W, N).
     """
     chosen = np.zeros_like(eligible)
-    columns = np.arange(eligible.shape[1])
     left = eligible.copy()
     for _ in range(count):
         pool = left
         if preferred is not None:
             best = left & preferred
-            pool = np.where(best.any(axis=0), best, left)
-        position = np.argmin(np.where(pool, order, np.inf), axis=0)
-        taken = pool[position, columns]
-        chosen[position, columns] = taken
-        left[position, columns] = False
+            pool = best | (left & ~best.any(axis=0))
+        # A sum and a minimum: several times faster than where() and argmin().
+        ranked = order + ~pool * _BEHIND_ALL
+        taken = pool & (ranked == ranked.min(axis=0))
+        _keep_first(taken)
+        chosen |= taken
+        left &= ~taken
     return chosen
+
+
+_BEHIND_ALL: Final = np.float64(1e300)
+"""Added to the order of cards out of the question; no use ratio comes near it."""
+
+
+def _keep_first(taken: Mask) -> None:
+    """Keep, in place, only the first card of each node."""
+    is_found = taken[0].copy()
+    for position in range(1, len(taken)):
+        taken[position] &= ~is_found
+        is_found |= taken[position]
 
 
 def _node_codes(cards: Cards, request: PodRequest) -> Codes:

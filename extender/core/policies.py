@@ -30,11 +30,10 @@ def card_order(cards: Cards, used: Int64s, policy: Policy) -> Floats:
     Source: HAMi v2.10 orders by ten times the same sum, of current use; the factor
     changes no order.
     """
-    use = _ratio(used[0], cards.capacity[0])
+    use: Floats = used[0] / cards.divisors[0]
     for dimension in range(1, DIMENSIONS):
-        use += _ratio(used[dimension], cards.capacity[dimension])
-    use[(cards.capacity == 0).any(axis=0)] = 0.0
-    return -use if policy is Policy.BINPACK else use
+        use += used[dimension] / cards.divisors[dimension]
+    return np.negative(use, out=use) if policy is Policy.BINPACK else use
 
 
 def node_scores(cards: Cards, peak: Int64s, policy: Policy) -> Int64s:

@@ -89,27 +89,26 @@ class _Sieve:
     def _refuse(
         self, cards: Cards, placement: Placement, columns: Int64s, positions: Int64s
     ) -> None:
-        empty = cards.of_nodes(columns).at_zero_usage()
-        ideal = place(empty, self._request)
-        resolvable = ideal.fits
+        cards, ideal_columns = cards.narrowed(columns)
+        ideal = place(cards.at_zero_usage(), self._request)
+        resolvable = ideal.fits[ideal_columns]
         self._explain(
             self._decision.failed,
             positions[resolvable],
             placement.reason_bits(columns[resolvable]),
         )
-        hopeless = np.flatnonzero(~resolvable)
         self._explain(
             self._decision.unresolvable,
-            positions[hopeless],
-            ideal.reason_bits(hopeless),
+            positions[~resolvable],
+            ideal.reason_bits(ideal_columns[~resolvable]),
         )
 
     def _explain(
         self, texts: dict[NodeName, str], positions: Int64s, bits: Int64s
     ) -> None:
         text_of = {each: joined(each) for each in np.unique(bits).tolist()}
-        for position, each in zip(positions.tolist(), bits.tolist(), strict=True):
-            texts[self._node_names[position]] = text_of[each]
+        names = map(self._node_names.__getitem__, positions.tolist())
+        texts.update(zip(names, map(text_of.__getitem__, bits.tolist()), strict=True))
 
     def _refuse_unusable(self) -> None:
         for position in np.flatnonzero(~self._is_judged).tolist():

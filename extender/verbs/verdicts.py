@@ -95,11 +95,11 @@ def judge_node(
             node_name, fleet.why_unusable(node_name), is_unresolvable=True
         )
     cards = selected[0].cards.of_nodes(selected[0].columns)
-    placement = place(cards, pod.request)
+    placement = place(cards, pod.request, keep_usage=True)
     if placement.fits[0]:
         return None
     empty = cards.at_zero_usage()
-    ideal = place(empty, pod.request)
+    ideal = place(empty, pod.request, keep_usage=True)
     if ideal.fits[0]:
         return _verdict(node_name, pod, cards, placement)
     return replace(_verdict(node_name, pod, empty, ideal), is_unresolvable=True)
@@ -139,7 +139,9 @@ def _card_verdicts(
     cards: Cards, placement: Placement, asked: ContainerRequest
 ) -> tuple[CardVerdict, ...]:
     memory_mib = memory_needed(cards, asked)
-    free = cards.capacity - placement.used_at_refusal
+    free = cards.capacity - (
+        cards.used if placement.used_at_refusal is None else placement.used_at_refusal
+    )
     return tuple(
         CardVerdict(
             cards.uuids[cards.uuid_codes[position, 0]],

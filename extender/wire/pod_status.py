@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from math import inf
+from typing import Final, NamedTuple
 
 from extender.core.model import (
     NO_STATUS,
@@ -55,7 +56,7 @@ def read_status(
     if not isinstance(status, dict):
         phase = PodPhase.PENDING if status is None else PodPhase.UNKNOWN
         return PodStatus(phase, is_terminating=is_terminating)
-    sandbox, changed_at, is_restarting_all = _read_conditions(status.get("conditions"))
+    conditions = _read_conditions(status.get("conditions"))
     inits = _statuses_by_name(status.get("initContainerStatuses"))
     apps = _statuses_by_name(status.get("containerStatuses"))
     containers: tuple[ContainerStatus, ...] = ()
@@ -66,9 +67,10 @@ def read_status(
     return PodStatus(
         phase=_phase(status.get("phase")),
         containers=containers,
-        sandbox=sandbox,
-        sandbox_changed_at=changed_at,
-        is_restarting_all=is_restarting_all,
+        sandbox=conditions.sandbox,
+        sandbox_changed_at=conditions.sandbox_changed_at,
+        is_restarting_all=conditions.is_restarting_all,
+        restarted_all_at=conditions.restarted_all_at,
         is_terminating=is_terminating,
     )
 
@@ -79,29 +81,46 @@ def _phase(value: object) -> PodPhase:
     return PodPhase.UNKNOWN
 
 
-def _read_conditions(
-    conditions: object,
-) -> tuple[SandboxReadiness, float | None, bool]:
-    """Give the sandbox's readiness, when it changed, and AllContainersRestarting."""
+class _Conditions(NamedTuple):
+    """Those parts of a status that come from its conditions."""
+
+    sandbox: SandboxReadiness = SandboxReadiness.NOT_SHOWN
+    sandbox_changed_at: float | None = None
+    is_restarting_all: bool = False
+    restarted_all_at: float | None = None
+
+
+_NO_CONDITIONS: Final = _Conditions()
+
+
+def _read_conditions(conditions: object) -> _Conditions:
     if conditions is None:
-        return SandboxReadiness.NOT_SHOWN, None, False
+        return _NO_CONDITIONS
     if not isinstance(conditions, list):
         # As long as it cannot be told that the sandbox is up, inits may run again.
-        return SandboxReadiness.NOT_READY, None, False
-    sandbox = SandboxReadiness.NOT_SHOWN
-    changed_at: float | None = None
-    is_restarting_all = False
+        return _Conditions(SandboxReadiness.NOT_READY)
+    read = _NO_CONDITIONS
     for condition in conditions:
         if not isinstance(condition, dict):
             continue
         kind = condition.get("type")
         is_true = condition.get("status") == "True"
         if kind == "PodReadyToStartContainers":
-            sandbox = SandboxReadiness.READY if is_true else SandboxReadiness.NOT_READY
-            changed_at = unix_seconds(condition.get("lastTransitionTime"))
+            read = read._replace(
+                sandbox=SandboxReadiness.READY
+                if is_true
+                else SandboxReadiness.NOT_READY,
+                sandbox_changed_at=unix_seconds(condition.get("lastTransitionTime")),
+            )
         elif kind == "AllContainersRestarting":
-            is_restarting_all = is_true
-    return sandbox, changed_at, is_restarting_all
+            ended_at = unix_seconds(condition.get("lastTransitionTime"))
+            read = read._replace(
+                is_restarting_all=is_true,
+                restarted_all_at=None
+                if is_true
+                else (inf if ended_at is None else ended_at),
+            )
+    return read
 
 
 def _statuses_by_name(statuses: object) -> dict[str, Mapping[str, object]]:

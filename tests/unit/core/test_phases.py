@@ -1,6 +1,7 @@
 """The accounting rule, case by case; memory in MiB on the card GPU-a."""
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import pytest
 
@@ -378,6 +379,18 @@ SANDBOXES = {
     "all containers are being restarted": (
         replace(AFTER_INIT, is_restarting_all=True),
         22_000,
+    ),
+    "all containers were restarted after the exit, in the same sandbox": (
+        replace(AFTER_INIT, restarted_all_at=SANDBOX_UP_AT + 51),
+        22_000,
+    ),
+    "the same, and it cannot be read when": (
+        replace(AFTER_INIT, restarted_all_at=inf),
+        22_000,
+    ),
+    "all containers were restarted before the exit": (
+        replace(AFTER_INIT, restarted_all_at=SANDBOX_UP_AT + 50),
+        12_000,
     ),
     "all containers are being restarted, an app still runs": (
         replace(shows(RUNNING, exited(), RUNNING), is_restarting_all=True),

@@ -1,5 +1,6 @@
 """A pod's status: what decides, and that nothing in it is an error."""
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -64,6 +65,7 @@ def test_running_pod_reads_as() -> None:
         containers=(exited(), RUNNING, RUNNING),
         sandbox=SandboxReadiness.READY,
         sandbox_changed_at=AT_SECONDS,
+        restarted_all_at=AT_SECONDS,
     )
 
 
@@ -228,7 +230,9 @@ def test_sandbox_reads_as(
 def test_restarting_all_is_true_only_in_words(value: object, *, expected: bool) -> None:
     """Condition AllContainersRestarting."""
     conditions = [{"type": "AllContainersRestarting", "status": value}]
-    assert status_of({"conditions": conditions}).is_restarting_all is expected
+    status = status_of({"conditions": conditions})
+    assert status.is_restarting_all is expected
+    assert status.restarted_all_at == (None if expected else inf)
 
 
 PHASES: dict[str, tuple[object, PodPhase]] = {

@@ -1,0 +1,181 @@
+"""Cards, nodes and pods as values of the model, built in one line.
+
+For tests of the rooms behind the wire; tests that go through the wire use
+`tests.builders`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from extender.core.fleet import Fleet
+from extender.core.holding import Holding
+from extender.core.model import (
+    ANY_DEVICE,
+    Allocation,
+    Container,
+    ContainerRequest,
+    Device,
+    DeviceUUID,
+    Lifetime,
+    Node,
+    NodeName,
+    Pod,
+    PodRequest,
+    PodStatus,
+    PodUID,
+    Policy,
+    Row,
+    Selection,
+    Share,
+    UnreadableAllocation,
+    Usage,
+)
+from tests.oracles import kubelet_slots
+
+N1, N2, N3, N4 = (NodeName(f"n{number}") for number in range(1, 5))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One container of a pod in the making."""
+
+    lifetime: Lifetime
+    request: ContainerRequest
+
+
+def asks(
+    memory: int | None = 1_000, *, count: int = 1, percent: int = 0, cores: int = 0
+) -> ContainerRequest:
+    """Ask for MiB on each card, or for `percent` where `memory` is None."""
+    return ContainerRequest(count, memory, percent, cores)
+
+
+def app(
+    memory: int | None = 1_000, *, count: int = 1, percent: int = 0, cores: int = 0
+) -> Asked:
+    """Make an app; arguments as for `asks`."""
+    return Asked(Lifetime.APP, asks(memory, count=count, percent=percent, cores=cores))
+
+
+def init(
+    memory: int | None = 1_000, *, count: int = 1, percent: int = 0, cores: int = 0
+) -> Asked:
+    """Make an init; arguments as for `asks`."""
+    return Asked(Lifetime.INIT, asks(memory, count=count, percent=percent, cores=cores))
+
+
+def sidecar(
+    memory: int | None = 1_000, *, count: int = 1, percent: int = 0, cores: int = 0
+) -> Asked:
+    """Make a sidecar; arguments as for `asks`."""
+    return Asked(
+        Lifetime.SIDECAR, asks(memory, count=count, percent=percent, cores=cores)
+    )
+
+
+IDLE_APP = Asked(Lifetime.APP, ContainerRequest())
+"""Asks for nothing."""
+
+
+def request(
+    *containers: Asked,
+    selection: Selection = ANY_DEVICE,
+    cards: Policy = Policy.SPREAD,
+    nodes: Policy = Policy.BINPACK,
+) -> PodRequest:
+    """Put containers together, in start order."""
+    lifetimes = tuple(container.lifetime for container in containers)
+    asked = tuple(container.request for container in containers)
+    return PodRequest(
+        lifetimes, asked, selection, cards, nodes, kubelet_slots(lifetimes, asked)
+    )
+
+
+def pod(
+    name: str,
+    wanted: PodRequest,
+    *,
+    on: NodeName | None = None,
+    allocation: Allocation | UnreadableAllocation | None = None,
+    status: PodStatus | None = None,
+    problem: str | None = None,
+) -> Pod:
+    """Show a pod; its containers are called ``c0``, ``c1`` and so on."""
+    return Pod(
+        uid=PodUID(f"uid-{name}"),
+        namespace="default",
+        name=name,
+        node_name=on,
+        containers=tuple(
+            Container(f"c{index}", lifetime)
+            for index, lifetime in enumerate(wanted.lifetimes)
+        ),
+        request=wanted,
+        request_problem=problem,
+        allocation=allocation,
+        status=status or PodStatus(),
+    )
+
+
+def row(*shares: tuple[str, int, int]) -> Row:
+    """Hold MiB and percent of cards: ``row(("GPU-a", 8_000, 30))``."""
+    return tuple(
+        Share(DeviceUUID(uuid), memory_mib, core_percent)
+        for uuid, memory_mib, core_percent in shares
+    )
+
+
+def card(
+    uuid: str,
+    *,
+    index: int = 0,
+    memory: int = 24_000,
+    slots: int = 10,
+    cores: int = 100,
+    model: str = "NVIDIA A10",
+    is_healthy: bool = True,
+    is_cordoned: bool = False,
+    mode: str = "hami-core",
+) -> Device:
+    """Register a card."""
+    return Device(
+        DeviceUUID(uuid),
+        index,
+        Usage(slots, memory, cores),
+        model,
+        is_healthy,
+        is_cordoned,
+        mode,
+    )
+
+
+def node(name: NodeName, *cards: Device, allocatable: int | None = None) -> Node:
+    """Show a node; allocatable is the sum of its cards' slots unless given."""
+    if allocatable is None:
+        allocatable = sum(each.capacity.slots for each in cards)
+    return Node(name, cards, allocatable)
+
+
+def held(
+    node_name: NodeName, charge: Mapping[str, Usage], *, kubelet: int = 0
+) -> Holding:
+    """Hold amounts on cards of a node."""
+    by_uuid = {DeviceUUID(uuid): usage for uuid, usage in charge.items()}
+    return Holding(node_name, by_uuid, kubelet)
+
+
+def fleet_of(nodes: Sequence[Node], holdings: Iterable[Holding] = ()) -> Fleet:
+    """Put nodes into a fleet, and then what is held there."""
+    fleet = Fleet()
+    for each in nodes:
+        fleet.put(each, ())
+    for holding in holdings:
+        fleet.add(holding)
+    return fleet
+
+
+def uuids(allocation: Allocation | None) -> list[list[str]] | None:
+    """Name the cards of each row; None where there is no allocation."""
+    if allocation is None:
+        return None
+    return [[str(share.device_uuid) for share in each] for each in allocation]
