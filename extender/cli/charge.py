@@ -22,6 +22,7 @@ from extender.core.phases import (
     container_usages,
     current_charge,
     effective_usage,
+    released_init_count,
     steady_usage,
 )
 from extender.embedded.documents import objects_in
@@ -190,5 +191,15 @@ def _print_pod(console: Console, each: ChargedPod) -> None:
         ]
         for uuid in devices_of(each.usages):
             console.print(f"  {uuid}", highlight=False, soft_wrap=True)
-            console.print(phase_table(each.pod.containers, each.usages, uuid, totals))
+            console.print(
+                phase_table(
+                    each.pod.containers,
+                    each.usages,
+                    uuid,
+                    totals,
+                    released_inits=released_init_count(
+                        each.pod.request.lifetimes, each.pod.status
+                    ),
+                )
+            )
     console.print()

@@ -89,5 +89,5 @@ def _print_all(
         console.print()
     placed = sum(isinstance(each, PlacedPod) for each in outcomes)
     console.print(
-        f"{placed} of {len(outcomes)} pods placed, by GPU rules alone (no taints or CPU)"
+        f"{placed} of {len(outcomes)} pods placed; GPU rules only, no taints, no CPU"
     )

@@ -62,6 +62,8 @@ def phase_table(
     usages: Sequence[ContainerUsage],
     device_uuid: DeviceUUID,
     totals: Sequence[tuple[str, Charge]],
+    *,
+    released_inits: int = 0,
 ) -> Table:
     """Draw one device's phases, and totals below them.
 
@@ -70,15 +72,19 @@ def phase_table(
         usages: What each holds.
         device_uuid: The device.
         totals: Name and charge of each line below the phases.
+        released_inits: How many phases, from the first, are over.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2))
     table.add_column("phase", min_width=30)
     table.add_column("slots", justify="right")
     table.add_column("memory MiB", justify="right")
     table.add_column("cores %", justify="right")
-    for phase in phases(usages):
+    for number, phase in enumerate(phases(usages)):
         held = phase.held.get(device_uuid, NOTHING)
-        table.add_row(phase_name(phase, containers), *_numbers(held))
+        name = phase_name(phase, containers)
+        if phase.init_index is not None and number < released_inits:
+            name = f"{name} (over)"
+        table.add_row(name, *_numbers(held))
     for name, charge in totals:
         held = charge.get(device_uuid, NOTHING)
         table.add_row(name, *_numbers(held), style="bold")
