@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from extender.core.fleet import Fleet
+from extender.core.holding import Holding
 from extender.core.model import Allocation, NodeName, Pod, PodUID
 from extender.errors import ClusterError, NotSynced
 from extender.state.events import Event, Reserved, Unreserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import FilterDecision, filter_nodes
+from extender.verbs.nominations import nominated_holdings
 from extender.verbs.prioritize import score_nodes
 from extender.verbs.verdicts import NodeVerdict, judge_node
 from extender.wire.allocation import allocation_annotations, allocation_labels
@@ -120,7 +122,8 @@ class Extender:
         self._warn_once(args.pod)
         fleet, node_names = self._candidates(args)
         own = self._ledger.holding(args.pod.uid)
-        return filter_nodes(fleet, args.pod, node_names, own)
+        nominated = self._nominated(fleet, args.pod)
+        return filter_nodes(fleet, args.pod, node_names, own, nominated)
 
     def prioritize(self, args: ExtenderArgs) -> list[tuple[NodeName, int]]:
         """Score every candidate. Changes nothing.
@@ -135,11 +138,14 @@ class Extender:
 
     def judge(self, pod: Pod, node_name: NodeName) -> NodeVerdict | None:
         """Tell with numbers why the pod does not fit on a node; None where it does."""
-        own = self._ledger.holding(pod.uid)
-        verdict = judge_node(self._ledger.fleet, pod, node_name, own)
+        fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
+        verdict = judge_node(fleet, pod, node_name, own, self._nominated(fleet, pod))
         if verdict is None or verdict.problem is not None:
             return verdict
         return replace(verdict, problem=self._why_no_card_counts(node_name))
+
+    def _nominated(self, fleet: Fleet, pod: Pod) -> list[Holding]:
+        return nominated_holdings(fleet, self._ledger.nominated_before(pod))
 
     def _why_no_card_counts(self, node_name: NodeName) -> str | None:
         node = self._ledger.nodes.get(node_name)

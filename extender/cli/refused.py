@@ -81,7 +81,8 @@ def _lines(verdict: NodeVerdict) -> Iterator[tuple[str, str, str]]:
         cards = [card for card in verdict.cards if card.refused_by is reason]
         if cards:
             concerned = f"{len(cards)}/{verdict.card_count}"
-            numbers = f"{verdict.container}: {_numbers(reason, cards)}"
+            free = "in all" if verdict.is_unresolvable else "free"
+            numbers = f"{verdict.container}: {_numbers(reason, cards, free)}"
             yield concerned, f"{reason.value}{mark}", numbers
 
 
@@ -120,16 +121,16 @@ _WITHOUT_NUMBERS: Final = {
 }
 
 
-def _numbers(reason: Reason, cards: Sequence[CardVerdict]) -> str:
+def _numbers(reason: Reason, cards: Sequence[CardVerdict], free: str) -> str:
     match reason:
         case Reason.CARD_INSUFFICIENT_MEMORY:
             best = max(cards, key=lambda card: card.free.memory_mib)
-            return f"needs {best.needed.memory_mib} MiB, {best.free.memory_mib} free"
+            return f"needs {best.needed.memory_mib} MiB, {best.free.memory_mib} {free}"
         case Reason.CARD_INSUFFICIENT_CORE:
             best = max(cards, key=lambda card: card.free.core_percent)
             return (
                 f"needs {best.needed.core_percent} % cores, "
-                f"{best.free.core_percent} % free"
+                f"{best.free.core_percent} % {free}"
             )
         case Reason.CARD_TYPE_MISMATCH:
             return f"is {', '.join(sorted({card.model for card in cards}))}"

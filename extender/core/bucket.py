@@ -1,6 +1,6 @@
 """The nodes of about one size, as arrays that grow by doubling."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -164,9 +164,14 @@ class Bucket:
             code_of_uuid=self._interned.code_of_uuid,
         )
 
-    def cards_without(self, column: int, holding: Holding) -> Cards:
-        """See all columns as if `holding` had not been added at `column`."""
-        self.count(column, holding, -1)
+    def cards_after(self, changes: Sequence[tuple[int, Holding, int]]) -> Cards:
+        """See all columns as if holdings were added or taken back.
+
+        Args:
+            changes: Column, holding and sign of each, as for `count`.
+        """
+        for column, holding, sign in changes:
+            self.count(column, holding, sign)
         cards = self.cards()
         seen = replace(
             cards,
@@ -175,7 +180,8 @@ class Bucket:
             kubelet_slots=cards.kubelet_slots.copy(),
             closures=cards.closures.copy(),
         )
-        self.count(column, holding, 1)
+        for column, holding, sign in changes:
+            self.count(column, holding, -sign)
         return seen
 
     def totals_at(self, column: int) -> NodeTotals:

@@ -106,7 +106,10 @@ class Fleet:
         return self._unusable.get(node_name, Reason.NODE_UNREGISTERED)
 
     def select(
-        self, node_names: Sequence[NodeName], without: Holding | None = None
+        self,
+        node_names: Sequence[NodeName],
+        without: Holding | None = None,
+        beside: Sequence[Holding] = (),
     ) -> list[Selected]:
         """Look up nodes, bucket by bucket.
 
@@ -114,6 +117,7 @@ class Fleet:
             node_names: Any names; those without cards that count are left out.
             without: A holding to leave out of the totals: a pod is judged as if it
                 held nothing itself.
+            beside: Holdings to count besides: pods that are about to come.
 
         Cost: one dictionary look-up per name, and one copy of the bucket's arrays
         where only a few of its nodes are asked for.
@@ -124,12 +128,15 @@ class Fleet:
             len(node_names),
         )
         numbers = places >> _COLUMN_BITS
+        changes = [(holding, 1) for holding in beside]
+        if without is not None:
+            changes.append((without, -1))
         selected = []
         for number, bucket in enumerate(self._buckets):
             positions = np.flatnonzero(numbers == number)
             if positions.size:
                 columns = places[positions] & _COLUMN_MASK
-                selected.append(self._selected(bucket, columns, positions, without))
+                selected.append(self._selected(bucket, columns, positions, changes))
         return selected
 
     def _selected(
@@ -137,13 +144,15 @@ class Fleet:
         bucket: Bucket,
         columns: Int64s,
         positions: Int64s,
-        without: Holding | None,
+        changes: Sequence[tuple[Holding, int]],
     ) -> Selected:
-        cards = bucket.cards()
-        if without is not None:
-            place = self._place_of.get(without.node_name, _NOWHERE)
-            if place != _NOWHERE and self._at(place)[0] is bucket:
-                cards = bucket.cards_without(self._at(place)[1], without)
+        here = [
+            (self._at(place)[1], holding, sign)
+            for holding, sign in changes
+            if (place := self._place_of.get(holding.node_name, _NOWHERE)) != _NOWHERE
+            and self._at(place)[0] is bucket
+        ]
+        cards = bucket.cards_after(here) if here else bucket.cards()
         cards, columns = cards.narrowed(columns)
         return Selected(cards, columns, positions)
 

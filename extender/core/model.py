@@ -295,6 +295,8 @@ class Pod:
         allocation: What its annotation says it holds; None when it has none.
         status: What the charge depends on besides the allocation.
         warnings: Settings of the pod that were read as the default.
+        priority: Of its class; decides which pods a nomination holds room against.
+        nominated_node: Where kube-scheduler evicted others for it; None without.
     """
 
     uid: PodUID
@@ -307,6 +309,8 @@ class Pod:
     allocation: Allocation | UnreadableAllocation | None = None
     status: PodStatus = field(default_factory=PodStatus)
     warnings: tuple[str, ...] = ()
+    priority: int = 0
+    nominated_node: NodeName | None = None
 
     @property
     def full_name(self) -> str:

@@ -46,6 +46,7 @@ class Ledger:
         self._reservations: dict[PodUID, Reservation] = {}
         self._standings: dict[PodUID, Standing] = {}
         self._held_on: dict[NodeName, dict[PodUID, Holding]] = {}
+        self._nominated: dict[PodUID, Pod] = {}
 
     @property
     def fleet(self) -> Fleet:
@@ -84,6 +85,17 @@ class Ledger:
         for pod_uid, standing in self._standings.items():
             if standing.footing is not Footing.NOTHING:
                 yield self._pods[pod_uid], standing
+
+    def nominated_before(self, pod: Pod) -> list[Pod]:
+        """List the other unbound pods that others were evicted for.
+
+        Those of at least the priority of `pod`: room is held against equals too.
+        """
+        return [
+            rival
+            for rival in self._nominated.values()
+            if rival.uid != pod.uid and rival.priority >= pod.priority
+        ]
 
     def fleet_of(self, nodes: Sequence[Node]) -> Fleet:
         """Combine the inventory of `nodes` with what the ledger holds on them.
@@ -131,11 +143,16 @@ class Ledger:
             pod, self._reservations.get(pod.uid), _last_readable(before)
         )
         self._pods[pod.uid] = pod
+        if _waits_on_a_node(pod, standing):
+            self._nominated[pod.uid] = pod
+        else:
+            self._nominated.pop(pod.uid, None)
         self._standings[pod.uid] = standing
         self._replace(pod.uid, before.holding if before else None, standing.holding)
 
     def _forget(self, pod_uid: PodUID) -> None:
         self._pods.pop(pod_uid, None)
+        self._nominated.pop(pod_uid, None)
         self._reservations.pop(pod_uid, None)
         standing = self._standings.pop(pod_uid, None)
         if standing is not None:
@@ -155,6 +172,17 @@ class Ledger:
         if new is not None:
             self._fleet.add(new)
             self._held_on.setdefault(new.node_name, {})[pod_uid] = new
+
+
+def _waits_on_a_node(pod: Pod, standing: Standing) -> bool:
+    return (
+        pod.nominated_node is not None
+        and pod.node_name is None
+        and standing.holding is None
+        and pod.request.asks_for_devices
+        and not pod.status.is_finished
+        and not pod.status.is_terminating
+    )
 
 
 def _last_readable(standing: Standing | None) -> Allocation | None:

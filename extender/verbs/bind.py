@@ -1,5 +1,7 @@
 """bind: which cards a pod gets on the node that kube-scheduler chose."""
 
+from collections.abc import Sequence
+
 from extender.core.cards import Cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
@@ -9,7 +11,11 @@ from extender.core.rules import memory_needed
 
 
 def choose_devices(
-    fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
+    fleet: Fleet,
+    pod: Pod,
+    node_name: NodeName,
+    own: Holding | None,
+    nominated: Sequence[Holding] = (),
 ) -> Allocation | None:
     """Fit a pod on one node, on the totals as they are now.
 
@@ -18,19 +24,30 @@ def choose_devices(
         pod: Asks for at least one device, in a form that can be honoured.
         node_name: The chosen node.
         own: What the pod itself already counts for; it is left out of the totals.
+        nominated: What pods that others were evicted for will hold.
 
     Returns:
         One row per container; None where the pod does not fit.
     """
-    for selected in fleet.select([node_name], without=own):
-        cards = selected.cards.of_nodes(selected.columns)
-        placement = place(cards, pod.request)
-        if placement.fits[0]:
-            return _allocation(cards, placement, pod.request)
+    for selected in fleet.select([node_name], own, nominated):
+        return _allocation(selected.cards.of_nodes(selected.columns), pod.request)
     return None
 
 
-def _allocation(cards: Cards, placement: Placement, request: PodRequest) -> Allocation:
+def choose_devices_when_empty(
+    fleet: Fleet, pod: Pod, node_name: NodeName
+) -> Allocation | None:
+    """Fit a pod on one node as if no pod held anything there; as `choose_devices`."""
+    for selected in fleet.select([node_name]):
+        cards = selected.cards.of_nodes(selected.columns)
+        return _allocation(cards.at_zero_usage(), pod.request)
+    return None
+
+
+def _allocation(cards: Cards, request: PodRequest) -> Allocation | None:
+    placement = place(cards, request)
+    if not placement.fits[0]:
+        return None
     return tuple(
         _row(cards, placement, request, index)
         for index in range(len(request.containers))

@@ -31,7 +31,11 @@ class FilterDecision:
 
 
 def filter_nodes(
-    fleet: Fleet, pod: Pod, node_names: Sequence[NodeName], own: Holding | None
+    fleet: Fleet,
+    pod: Pod,
+    node_names: Sequence[NodeName],
+    own: Holding | None,
+    nominated: Sequence[Holding] = (),
 ) -> FilterDecision:
     """Judge a pod on every node. Changes nothing.
 
@@ -40,6 +44,7 @@ def filter_nodes(
         pod: To be placed.
         node_names: Candidates, each once.
         own: What the pod itself already counts for; it is left out of the totals.
+        nominated: What pods that others were evicted for will hold.
     """
     if pod.request_problem is not None:
         return FilterDecision(
@@ -47,7 +52,7 @@ def filter_nodes(
         )
     if not pod.request.asks_for_devices:
         return FilterDecision(fitting=list(node_names))
-    return _Sieve(fleet, pod.request, node_names).run(own)
+    return _Sieve(fleet, pod.request, node_names).run(own, nominated)
 
 
 class _Sieve:
@@ -63,8 +68,8 @@ class _Sieve:
         self._fits = np.zeros(len(node_names), np.bool_)
         self._decision = FilterDecision()
 
-    def run(self, own: Holding | None) -> FilterDecision:
-        for selected in self._fleet.select(self._node_names, without=own):
+    def run(self, own: Holding | None, nominated: Sequence[Holding]) -> FilterDecision:
+        for selected in self._fleet.select(self._node_names, own, nominated):
             self._judge(selected)
         self._refuse_unusable()
         names = self._node_names

@@ -3,7 +3,7 @@
 The same placement as filter's, on one node, so that the two cannot disagree.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.core.arrays import CORES, MEMORY, SLOTS
@@ -75,7 +75,11 @@ class NodeVerdict:
 
 
 def judge_node(
-    fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
+    fleet: Fleet,
+    pod: Pod,
+    node_name: NodeName,
+    own: Holding | None,
+    nominated: Sequence[Holding] = (),
 ) -> NodeVerdict | None:
     """Tell why a pod does not fit on a node; None where it does.
 
@@ -84,12 +88,13 @@ def judge_node(
         pod: To be placed.
         node_name: The node.
         own: What the pod itself already counts for; it is left out of the totals.
+        nominated: What pods that others were evicted for will hold.
     """
     if pod.request_problem is not None:
         return NodeVerdict(node_name, is_unresolvable=True, problem=pod.request_problem)
     if not pod.request.asks_for_devices:
         return None
-    selected = fleet.select([node_name], without=own)
+    selected = fleet.select([node_name], own, nominated)
     if not selected:
         return NodeVerdict(
             node_name, fleet.why_unusable(node_name), is_unresolvable=True

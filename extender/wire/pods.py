@@ -90,6 +90,8 @@ class PodReader:
             allocation=self._allocation(annotations, requests),
             status=_status(pod, metadata, declared),
             warnings=tuple(warnings),
+            priority=_priority(spec),
+            nominated_node=_nominated_node(pod),
         )
 
     def _pod_request(
@@ -151,6 +153,18 @@ def _declared(spec: JsonObject) -> Iterator[DeclaredContainer]:
         fields = as_object(value, field)
         name = name_at(fields, "name", field)
         yield DeclaredContainer(Container(name, Lifetime.APP), field, fields)
+
+
+def _priority(spec: JsonObject) -> int:
+    """Give the priority; the API server fills it in, so a missing one is 0."""
+    value = spec.get("priority")
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _nominated_node(pod: JsonObject) -> NodeName | None:
+    status = pod.get("status")
+    name = status.get("nominatedNodeName") if isinstance(status, dict) else None
+    return NodeName(name) if isinstance(name, str) and name else None
 
 
 def _status(

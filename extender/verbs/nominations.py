@@ -1,0 +1,40 @@
+"""Nominations: room that kube-scheduler made for a pod by evicting others.
+
+Such a pod is still unbound and waits for its victims to go. kube-scheduler's own
+filters count it on its node, but tell extenders nothing of it; so it is counted here,
+against pods of equal or lower priority.
+"""
+
+from collections.abc import Iterable
+
+from extender.core.fleet import Fleet
+from extender.core.holding import Holding
+from extender.core.model import Pod
+from extender.core.phases import container_usages, effective_usage
+from extender.verbs.bind import choose_devices, choose_devices_when_empty
+
+
+def nominated_holdings(fleet: Fleet, nominated: Iterable[Pod]) -> list[Holding]:
+    """Decide which cards nominated pods will get, the most important first.
+
+    Where a pod does not fit yet, since its victims are still there, it is counted on
+    the cards that it would get on the empty node: these then show more than they have,
+    and are refused to others until the victims are gone.
+
+    Args:
+        fleet: Cards and totals.
+        nominated: Unbound pods with a nominated node, which ask for devices.
+    """
+    found: list[Holding] = []
+    for pod in sorted(nominated, key=lambda pod: (-pod.priority, pod.full_name)):
+        node_name = pod.nominated_node
+        if node_name is None:
+            continue
+        allocation = choose_devices(
+            fleet, pod, node_name, None, found
+        ) or choose_devices_when_empty(fleet, pod, node_name)
+        if allocation is not None:
+            usages = container_usages(pod.request.lifetimes, allocation)
+            charge = effective_usage(usages)
+            found.append(Holding(node_name, charge, pod.request.kubelet_slots))
+    return found
