@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,14 @@ _UID_SPACE: Final = uuid.UUID("6f6c1f0e-6d0b-5a0e-9a57-2f0c7d0b7f10")
 _PodKey = tuple[str, str]
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A pod as an object, and as it was last read from it."""
+
+    obj: JsonObject
+    pod: Pod
+
+
 class EmbeddedCluster:
     """A cluster without an API server.
 
@@ -31,7 +40,7 @@ class EmbeddedCluster:
         self._reader = reader
         self._kind = reader.kind
         self._nodes: dict[str, Node] = {}
-        self._pods: dict[_PodKey, JsonObject] = {}
+        self._pods: dict[_PodKey, _Kept] = {}
         self._uids: set[PodUID] = set()
         self._listener: Callable[[Event], None] = _ignore
 
@@ -69,8 +78,8 @@ class EmbeddedCluster:
         """Tell `listener` of all there is, then of every change."""
         for node in self._nodes.values():
             listener(NodeSeen(node))
-        for obj in self._pods.values():
-            listener(PodSeen(self._reader.read(obj)))
+        for kept in self._pods.values():
+            listener(PodSeen(kept.pod))
         self._listener = listener
 
     @property
@@ -80,7 +89,8 @@ class EmbeddedCluster:
 
     def pod_objects(self) -> Iterator[JsonObject]:
         """List every pod as a JSON object."""
-        yield from self._pods.values()
+        for kept in self._pods.values():
+            yield kept.obj
 
     def add_pod(self, content: bytes) -> Pod:
         """Create a pod from its JSON or YAML text.
@@ -112,27 +122,29 @@ class EmbeddedCluster:
         key = (pod.namespace, pod.name)
         if key in self._pods:
             raise Conflict(f"pod {pod.full_name} exists already")
-        metadata = object_at(obj, "metadata", "pod")
-        metadata["namespace"] = pod.namespace
-        metadata["uid"] = pod.uid or str(uuid.uuid5(_UID_SPACE, pod.full_name))
-        pod = self._reader.read(obj)
+        if not pod.uid:
+            made_up = PodUID(str(uuid.uuid5(_UID_SPACE, pod.full_name)))
+            pod = replace(pod, uid=made_up)
         if pod.uid in self._uids:
             raise Conflict(f"pod {pod.full_name}: uid {pod.uid} is taken")
+        metadata = object_at(obj, "metadata", "pod")
+        metadata["namespace"] = pod.namespace
+        metadata["uid"] = pod.uid
         self._uids.add(pod.uid)
-        self._pods[key] = obj
+        self._pods[key] = _Kept(obj, pod)
         return pod
 
     async def read_pod(self, namespace: str, name: str) -> Pod:
         """Read a pod; see `extender.service.Cluster`."""
-        return self._reader.read(self._pod_object(namespace, name))
+        return self._kept(namespace, name).pod
 
     async def bind(self, binding: Binding) -> None:
         """Bind a pod, and serve its rows as the node's device plugin would.
 
         See `extender.service.Cluster`.
         """
-        obj = self._pod_object(binding.namespace, binding.name)
-        pod = self._reader.read(obj)
+        kept = self._kept(binding.namespace, binding.name)
+        obj, pod = kept.obj, kept.pod
         if pod.uid != binding.uid:
             raise Conflict(f"pod {pod.full_name} has uid {pod.uid}, not {binding.uid}")
         if pod.node_name is not None:
@@ -151,7 +163,8 @@ class EmbeddedCluster:
         }
         metadata["labels"] = {**labels, **binding.labels}
         object_at(obj, "spec", "pod")["nodeName"] = binding.node_name
-        self._listener(PodSeen(self._reader.read(obj)))
+        kept.pod = self._reader.read(obj)
+        self._listener(PodSeen(kept.pod))
 
     def _served(self, binding: Binding) -> dict[str, str]:
         """Give what the device plugin changes once all containers have their cards."""
@@ -163,11 +176,11 @@ class EmbeddedCluster:
             PHASE_ANNOTATION: PHASE_SERVED,
         }
 
-    def _pod_object(self, namespace: str, name: str) -> JsonObject:
-        obj = self._pods.get((namespace, name))
-        if obj is None:
+    def _kept(self, namespace: str, name: str) -> _Kept:
+        kept = self._pods.get((namespace, name))
+        if kept is None:
             raise NotFound(f"pod {namespace}/{name} does not exist")
-        return obj
+        return kept
 
 
 def _ignore(_event: Event) -> None:
