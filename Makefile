@@ -7,7 +7,7 @@ LISTEN ?= 127.0.0.1:8080
 CLUSTER ?= config/example-cluster.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint bench lock clean
+.PHONY: help setup run test verify lint bench lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -26,6 +26,9 @@ run: setup ## serve the example cluster on 127.0.0.1:8080 (LISTEN=, CLUSTER=)
 
 test: setup ## run every test; needs Go for Kubernetes' own arithmetic
 	$(BIN)/python -m pytest
+
+verify: setup ## the property tests with many more random inputs (minutes)
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 900 tests/property
 
 lint: setup ## format, lint, types, import contract, spelling
 	$(BIN)/ruff format --check .
