@@ -37,15 +37,27 @@ class WireError(ExtenderError):
 
     Attributes:
         field: Path of the field, as the sender would write it.
-        value: What was found there; shortened in the message.
+        value: What was found there, shortened in the message; None for nothing.
         expected: What would have been accepted.
     """
 
     def __init__(self, field: str, value: object, expected: str) -> None:
-        super().__init__(f"{field}: {_shown(value)} is not {expected}")
+        if value is None:
+            super().__init__(f"{field}: missing or null, expected {expected}")
+        else:
+            super().__init__(f"{field}: {_shown(value)} is not {expected}")
         self.field = field
         self.value = value
         self.expected = expected
+
+
+class Described(str):
+    """Words about a value, for an error to show without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _shown(value: object) -> str:

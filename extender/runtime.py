@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -75,10 +76,9 @@ async def serve_embedded(
         try:
             await site.start()
         except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
             where = f"{settings.http.host}:{settings.http.port}"
-            raise SettingsError(
-                f"cannot listen on {where}: {error.strerror}"
-            ) from error
+            raise SettingsError(f"cannot listen on {where}: {reason}") from error
         announce(_url_of(runner))
         await stop.wait()
         _log.info("stopping: open requests are finished first")

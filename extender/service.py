@@ -154,14 +154,11 @@ class Extender:
         if node.inventory_problem is not None:
             return node.inventory_problem
         if node.devices is None:
-            return f"it has no annotation {self._kind.register_annotation}"
+            return f"no annotation {self._kind.register_annotation}"
         if not node.devices:
-            return f"its annotation {self._kind.register_annotation} lists no card"
+            return f"annotation {self._kind.register_annotation} lists no card"
         if not node.allocatable_slots:
-            return (
-                f"allocatable {self._kind.count_resource} is 0: its device plugin is "
-                "not running"
-            )
+            return f"allocatable {self._kind.count_resource} is 0: no live plugin"
         return None
 
     async def bind(self, args: BindingArgs) -> str:
@@ -184,11 +181,8 @@ class Extender:
             problem = str(error)
         finally:
             self._binding.discard(args.uid)
-        where = f"{args.namespace}/{args.name} (uid {args.uid}) to {args.node_name}"
         if problem:
-            _log.warning("bind of %s refused: %s", where, problem)
-        else:
-            _log.info("bound %s", where)
+            _log.warning("bind of %s refused: %s", _described(args), problem)
         return problem
 
     async def _bind(self, args: BindingArgs) -> str:
@@ -199,7 +193,7 @@ class Extender:
         if problem is not None:
             return problem
         if not pod.request.asks_for_devices:
-            await self._cluster.bind(_binding(args))
+            await self._write(_binding(args))
             return ""
         own = self._ledger.holding(pod.uid)
         allocation = choose_devices(self._ledger.fleet, pod, args.node_name, own)
@@ -223,10 +217,14 @@ class Extender:
         )
         labels = allocation_labels(args.node_name)
         try:
-            await self._cluster.bind(_binding(args, annotations, labels))
+            await self._write(_binding(args, annotations, labels))
         except ClusterError:
             self._ledger.apply(Unreserved(pod.uid))
             raise
+
+    async def _write(self, binding: Binding) -> None:
+        await self._cluster.bind(binding)
+        _log.info("bound %s", _described(binding))
 
     def _why_not(self, pod: Pod, node_name: NodeName) -> str:
         verdict = self.judge(pod, node_name)
@@ -267,6 +265,10 @@ def _why_unbindable(pod: Pod, args: BindingArgs) -> str | None:
     if pod.node_name is not None:
         return f"the pod is already bound to {pod.node_name}"
     return pod.request_problem
+
+
+def _described(of: BindingArgs | Binding) -> str:
+    return f"{of.namespace}/{of.name} (uid {of.uid}) to {of.node_name}"
 
 
 def _binding(

@@ -9,6 +9,7 @@ may fall differently.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 
 from extender.core.model import (
@@ -282,7 +283,7 @@ def _take(
     if len(passing) < asked.count:
         return Refused(index, codes)
 
-    def order(device: Device) -> tuple[bool, float, int, DeviceUUID]:
+    def order(device: Device) -> tuple[bool, Fraction, int, DeviceUUID]:
         score = device_score(device, working[device.device_uuid])
         return (
             device.device_uuid not in preferred,
@@ -313,15 +314,15 @@ def _memory_needed(device: Device, asked: ContainerRequest) -> int:
     return device.capacity.memory_mib * asked.memory_percent // 100
 
 
-def device_score(device: Device, used: Usage) -> float:
+def device_score(device: Device, used: Usage) -> Fraction:
     """Score how full a device is: 0 to 30, and 0 when it lacks any capacity."""
     capacity = device.capacity
     if 0 in (capacity.slots, capacity.core_percent, capacity.memory_mib):
-        return 0.0
+        return Fraction(0)
     return 10 * (
-        used.slots / capacity.slots
-        + used.core_percent / capacity.core_percent
-        + used.memory_mib / capacity.memory_mib
+        Fraction(used.slots, capacity.slots)
+        + Fraction(used.core_percent, capacity.core_percent)
+        + Fraction(used.memory_mib, capacity.memory_mib)
     )
 
 
@@ -454,12 +455,13 @@ def node_score(devices: Sequence[Loaded], policy: Policy) -> int:
             [(used.memory_mib, device.capacity.memory_mib) for device, used in devices]
         )
     )
-    x = min(max(ratio_sum, 0.0), 3.0)
+    x = min(max(ratio_sum, Fraction(0)), Fraction(3))
     if policy is Policy.SPREAD:
-        x = 3.0 - x
-    return math.floor(1 + 9 * x / 3 + 0.5)
+        x = 3 - x
+    return math.floor(1 + 9 * x / 3 + Fraction(1, 2))
 
 
-def _ratio(used_of_capacity: Sequence[tuple[int, int]]) -> float:
+def _ratio(used_of_capacity: Sequence[tuple[int, int]]) -> Fraction:
     capacity = sum(offered for _, offered in used_of_capacity)
-    return sum(used for used, _ in used_of_capacity) / capacity if capacity else 0.0
+    used = sum(held for held, _ in used_of_capacity)
+    return Fraction(used, capacity) if capacity else Fraction(0)

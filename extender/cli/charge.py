@@ -10,7 +10,7 @@ import orjson
 from rich.console import Console
 
 from extender.cli.options import output_option, read_input
-from extender.cli.usages import devices_of, phase_table, usage_json
+from extender.cli.usages import devices_of, indented, phase_table, usage_json
 from extender.core.model import (
     NOTHING,
     Charge,
@@ -76,33 +76,33 @@ class ChargedPod:
 )
 @output_option
 def charge(files: tuple[Path, ...], output: str) -> None:
-    """Show the phases of pods that hold devices, and what they are charged.
+    """Show what pods that hold devices are charged.
 
-    effective is the most that the pod can hold at any instant of its life, steady what
-    it holds once its inits are done, and now what it is charged by its status. An
-    allocation that cannot be read makes the exit code 1.
+    Each phase of a pod's life is shown. effective is the most that the pod can hold
+    at any instant of its life, steady what it holds once its inits are done, and now
+    what it is charged by its status. An allocation that cannot be read makes the exit
+    code 1.
 
     \b
     Example:
       kubectl get pods -A -o json | gpu-extender charge -f -
     """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
-    charged = [
-        each
+    pods = [
+        obj
         for file in files
         for obj in objects_in(read_input(file), str(file))
-        for each in _charged(obj)
+        if obj.get("kind") == "Pod"
     ]
+    charged = [each for obj in pods for each in _charged(obj)]
     if output == "json":
         click.echo(orjson.dumps([_as_json(each) for each in charged]).decode())
     else:
-        _print_tables(charged)
+        _print_tables(charged, len(pods))
     if any(each.error for each in charged):
         sys.exit(1)
 
 
 def _charged(obj: JsonObject) -> Iterator[ChargedPod]:
-    if obj.get("kind") != "Pod":
-        return
     settings = SchedulingSettings()
     reader = PodReader(settings.kind, settings.device_policy, settings.node_policy)
     try:
@@ -168,10 +168,15 @@ def _as_json(each: ChargedPod) -> dict[str, object]:
     return described
 
 
-def _print_tables(charged: Sequence[ChargedPod]) -> None:
-    console = Console()
-    if not charged:
-        console.print("no pod here holds a device")
+def _print_tables(charged: Sequence[ChargedPod], pod_count: int) -> None:
+    console = Console(highlight=False)
+    if not pod_count:
+        console.print("no pod found in the input")
+    elif not charged:
+        console.print(
+            f"none of {pod_count} pods holds a device: cards are chosen at bind;\n"
+            "`gpu-extender schedule` shows where a pod would go"
+        )
     for each in charged:
         _print_pod(console, each)
 
@@ -179,27 +184,24 @@ def _print_tables(charged: Sequence[ChargedPod]) -> None:
 def _print_pod(console: Console, each: ChargedPod) -> None:
     phase = f", {each.pod.status.phase}" if each.pod else ""
     where = f"on {each.node}" if each.node else "unbound"
-    console.print(
-        f"[bold]{each.namespace}/{each.name}[/] {where}{phase}", highlight=False
-    )
+    console.print(f"[bold]{each.namespace}/{each.name}[/] {where}{phase}")
     if each.error is not None or each.pod is None:
-        console.print(f"  cannot be read: {each.error}", style="red", highlight=False)
+        console.print(f"  cannot be read: {each.error}", style="red", markup=False)
     else:
         totals = [
             ("effective", effective_usage(each.usages)),
             ("charged now", each.now),
         ]
         for uuid in devices_of(each.usages):
-            console.print(f"  {uuid}", highlight=False, soft_wrap=True)
-            console.print(
-                phase_table(
-                    each.pod.containers,
-                    each.usages,
-                    uuid,
-                    totals,
-                    released_inits=released_init_count(
-                        each.pod.request.lifetimes, each.pod.status
-                    ),
-                )
+            console.print(f"  {uuid}", soft_wrap=True)
+            table = phase_table(
+                each.pod.containers,
+                each.usages,
+                uuid,
+                totals,
+                released_inits=released_init_count(
+                    each.pod.request.lifetimes, each.pod.status
+                ),
             )
+            console.print(indented(table))
     console.print()

@@ -7,6 +7,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from extender.errors import SettingsError
+
 OUTPUTS: Final = ("table", "json")
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -42,11 +44,11 @@ def read_input(file: Path) -> bytes:
     """Read a file; ``-`` is standard input.
 
     Raises:
-        click.FileError: It cannot be read.
+        SettingsError: It cannot be read.
     """
     if str(file) == "-":
         return sys.stdin.buffer.read()
     try:
         return file.read_bytes()
     except OSError as error:
-        raise click.FileError(str(file), error.strerror) from error
+        raise SettingsError(f"{file}: {error.strerror}") from error

@@ -5,7 +5,13 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.table import Table
 
-from extender.cli.usages import devices_of, phase_table, phases_json, usage_json
+from extender.cli.usages import (
+    devices_of,
+    indented,
+    phase_table,
+    phases_json,
+    usage_json,
+)
 from extender.core.model import (
     NOTHING,
     Allocation,
@@ -80,17 +86,18 @@ def print_placed(
         console.print("  asks for no GPU; every node fits")
         return
     devices = {each.device_uuid: each for each in nodes[placed.node_name].devices or ()}
-    console.print(_containers_table(pod, {u: d.index for u, d in devices.items()}))
+    table = _containers_table(pod, {u: d.index for u, d in devices.items()})
+    console.print(indented(table))
     effective = effective_usage(usages)
     for uuid in devices_of(usages):
         device = devices[uuid]
         console.print(f"  card {device.index}: {uuid} {device.model}", soft_wrap=True)
         charged = [("charged (largest phase)", effective)]
-        console.print(phase_table(pod.containers, usages, uuid, charged))
+        console.print(indented(phase_table(pod.containers, usages, uuid, charged)))
 
 
 def _containers_table(pod: Pod, index_of: Mapping[DeviceUUID, int]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("container")
     table.add_column("lifetime")
     table.add_column("cards")

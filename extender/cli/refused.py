@@ -1,12 +1,13 @@
 """A pod that fits nowhere, as JSON and as a table."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from extender.cli.usages import usage_json
+from extender.cli.usages import indented, usage_json
 from extender.core.reasons import Reason
 from extender.embedded.scheduler import RefusedPod
 from extender.verbs.verdicts import CardVerdict, NodeVerdict
@@ -34,7 +35,9 @@ def _verdict_json(verdict: NodeVerdict) -> dict[str, object]:
         "problem": verdict.problem,
         "container": verdict.container,
         "wanted_cards": verdict.wanted_cards,
-        "kubelet_slots": verdict.kubelet_slots,
+        "kubelet_slots": asdict(verdict.kubelet_slots)
+        if verdict.kubelet_slots
+        else None,
         "cards": [_card_json(card) for card in verdict.cards],
     }
 
@@ -58,16 +61,18 @@ def print_refused(console: Console, refused: RefusedPod) -> None:
     if not refused.verdicts:
         console.print("  the cluster has no node")
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("node", overflow="fold")
     table.add_column("cards", justify="right", no_wrap=True)
     table.add_column("reason", no_wrap=True)
     table.add_column("in numbers", overflow="fold")
+    asking = sum(asked.count > 0 for asked in refused.pod.request.containers)
     for verdict in refused.verdicts:
+        whose = f"{verdict.container}: " if asking > 1 and verdict.container else ""
         for number, (cards, reason, numbers) in enumerate(_lines(verdict)):
             node = verdict.node_name if number == 0 else ""
-            table.add_row(node, cards, reason, numbers)
-    console.print(table)
+            table.add_row(node, cards, reason, f"{whose if cards else ''}{numbers}")
+    console.print(indented(table))
     if any(verdict.is_unresolvable for verdict in refused.verdicts):
         console.print("  * would not fit there either if no pod held anything")
 
@@ -82,8 +87,7 @@ def _lines(verdict: NodeVerdict) -> Iterator[tuple[str, str, str]]:
         if cards:
             concerned = f"{len(cards)}/{verdict.card_count}"
             free = "in all" if verdict.is_unresolvable else "free"
-            numbers = f"{verdict.container}: {_numbers(reason, cards, free)}"
-            yield concerned, f"{reason.value}{mark}", numbers
+            yield concerned, f"{reason.value}{mark}", _numbers(reason, cards, free)
 
 
 def _whole_node(
@@ -94,15 +98,13 @@ def _whole_node(
             numbers = f"wants {verdict.wanted_cards} cards, has {verdict.card_count}"
         case Reason.TOO_FEW_CARDS:
             passed = sum(card.refused_by is None for card in verdict.cards)
+            wants = f"wants {verdict.wanted_cards} cards, {passed} would serve"
+            return f"{passed}/{verdict.card_count}", f"{reason.value}{mark}", wants
+        case Reason.KUBELET_SLOTS_EXHAUSTED if verdict.kubelet_slots is not None:
+            slots = verdict.kubelet_slots
             numbers = (
-                f"{verdict.container}: wants {verdict.wanted_cards} cards, "
-                f"{passed} would serve"
-            )
-        case Reason.KUBELET_SLOTS_EXHAUSTED:
-            slots = verdict.kubelet_slots or {}
-            numbers = (
-                f"needs {slots.get('needed')} device ids, {slots.get('taken')} of "
-                f"{slots.get('allocatable')} taken"
+                f"needs {slots.needed} device ids, {slots.taken} of "
+                f"{slots.allocatable} taken"
             )
         case _:
             numbers = verdict.problem or ""

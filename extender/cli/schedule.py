@@ -1,6 +1,7 @@
 """``gpu-extender schedule``: where pods would go, or why they would not."""
 
 import asyncio
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,6 +48,7 @@ def schedule(
       gpu-extender schedule -f config/pods/init-then-app.yaml \\
         --cluster config/example-cluster.yaml
     """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
+    logging.basicConfig(level=logging.ERROR)  # warnings stand beside their pod
     pods = [obj for file in files for obj in objects_in(read_input(file), str(file))]
     embedded = embed(cluster_files, SchedulingSettings())
     outcomes = asyncio.run(_schedule_all(embedded, pods))

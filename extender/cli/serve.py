@@ -2,14 +2,17 @@
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from extender.cli.options import cluster_option
+from extender.core.model import UnreadableAllocation
 from extender.runtime import EmbeddedExtender, embed, serve_embedded
 from extender.settings import Settings, http_settings
 from extender.state.holdings import Footing
+from extender.state.ledger import Ledger
 
 
 @click.command()
@@ -22,10 +25,11 @@ from extender.state.holdings import Footing
     help="Address to listen on. Whoever reaches it can bind pods.",
 )
 def serve(cluster_files: tuple[Path, ...], listen: str) -> None:
-    """Answer filter, prioritize and bind for a cluster read from files.
+    """Answer kube-scheduler over HTTP.
 
-    The cluster lives in memory: a bind changes it and plays the device plugin, POST
-    /pods adds a pod, GET /pods lists all of them. The files are never written.
+    The cluster is read from files and lives in memory: a bind changes it and plays the
+    device plugin, POST /pods adds a pod, GET /pods lists all of them. The files are
+    never written.
 
     \b
     Example:
@@ -50,19 +54,29 @@ def _summary(embedded: EmbeddedExtender) -> str:
     ledger = embedded.extender.ledger
     usable = [node for node in ledger.nodes.values() if node.is_usable]
     cards = sum(len(node.devices or ()) for node in usable)
-    charged = sum(1 for _ in ledger.standings())
-    lines = [
-        f"{len(ledger.nodes)} nodes, {len(usable)} of them with cards that count",
-        f"{cards} cards; {len(ledger.pods)} pods, {charged} of them on cards",
-    ]
-    for pod, standing in ledger.standings():
-        if standing.footing not in (Footing.ALLOCATED, Footing.RESERVED):
-            lines.append(
-                f"  {pod.full_name} on {pod.node_name}: {standing.footing.value}"
-            )
-    lines.extend(
-        f"  node {node.name}: {node.inventory_problem}"
-        for node in ledger.nodes.values()
-        if node.inventory_problem is not None
+    names = {node.name for node in usable}
+    charged = sum(
+        standing.holding is not None
+        and bool(standing.holding.charge)
+        and standing.holding.node_name in names
+        for _, standing in ledger.standings()
     )
+    lines = [
+        f"{len(ledger.nodes)} nodes, {len(usable)} with cards that count: {cards}",
+        f"{len(ledger.pods)} pods, {charged} charged on these cards",
+    ]
+    lines += [f"  {trouble}" for trouble in _troubles(ledger)]
     return "\n".join(lines)
+
+
+def _troubles(ledger: Ledger) -> Iterator[str]:
+    """Tell what an operator should know of before trusting the figures."""
+    for node in ledger.nodes.values():
+        if node.inventory_problem is not None:
+            yield f"node {node.name} is refused: {node.inventory_problem}"
+    for pod, standing in ledger.standings():
+        where = f"pod {pod.full_name} on {pod.node_name}"
+        if standing.footing is Footing.UNMANAGED:
+            yield f"{where}: asks for cards but has no allocation; not charged"
+        elif isinstance(pod.allocation, UnreadableAllocation):
+            yield f"{where}: {pod.allocation.problem}"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
+from rich.padding import Padding
 from rich.table import Table
 
 from extender.core.model import (
@@ -74,7 +75,7 @@ def phase_table(
         totals: Name and charge of each line below the phases.
         released_inits: How many phases, from the first, are over.
     """
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("phase", min_width=30)
     table.add_column("slots", justify="right")
     table.add_column("memory MiB", justify="right")
@@ -89,6 +90,11 @@ def phase_table(
         held = charge.get(device_uuid, NOTHING)
         table.add_row(name, *_numbers(held), style="bold")
     return table
+
+
+def indented(table: Table) -> Padding:
+    """Set a table below the line that it belongs to."""
+    return Padding(table, (0, 0, 0, 4), expand=False)
 
 
 def _numbers(usage: Usage) -> tuple[str, str, str]:

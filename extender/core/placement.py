@@ -54,7 +54,7 @@ class Placement:
         card_codes: uint8 (W, N); code of the reason that refused each card to that
             container; 0 for a card that would have served, and for padding.
         used_at_refusal: int64 (3, W, N); what was used when that container was
-            tried, where a container was refused. None unless asked for.
+            tried. Meaningful only if asked for, and where a container was refused.
     """
 
     fits: Mask
@@ -63,7 +63,7 @@ class Placement:
     refused_container: Int64s
     node_codes: Codes
     card_codes: Codes
-    used_at_refusal: Int64s | None
+    used_at_refusal: Int64s
 
     def reason_bits(self, columns: Int64s) -> Int64s:
         """Collect each node's reasons: int64, one bit set per column.
@@ -106,7 +106,8 @@ class _Attempt:
         self._chosen: list[Mask | None] = [None] * len(request.containers)
         self._refused_container = np.full(cards.node_count, NO_CONTAINER, np.int64)
         self._card_codes: Codes = np.zeros(cards.exists.shape, np.uint8)
-        self._used_at_refusal = cards.fresh_usage() if keep_usage else None
+        self._keeps_usage = keep_usage
+        self._used_at_refusal = cards.fresh_usage() if keep_usage else cards.used
 
     def run(self) -> Placement:
         steady = self._cards.fresh_usage()
@@ -174,7 +175,7 @@ class _Attempt:
         self._card_codes += codes
         self._refused_container[nodes] = index
         self._node_codes[nodes & eligible.any(axis=0)] = CODES[Reason.TOO_FEW_CARDS]
-        if self._used_at_refusal is not None:
+        if self._keeps_usage:
             self._used_at_refusal[..., nodes] = used[..., nodes]
 
 

@@ -11,6 +11,11 @@ from extender.core.model import Policy
 BEST_SCORE: Final = 10
 """kube-scheduler's maximum for an extender."""
 
+_STEPS_PER_USE: Final = float(2**32)
+
+_ROUNDING_ERROR: Final = 1e-9
+"""More than a sum of three ratios can be off by; keeps exact halves rounding up."""
+
 
 def card_order(cards: Cards, used: Int64s, policy: Policy) -> Floats:
     """Rank cards by use; the lowest value is tried first.
@@ -25,7 +30,8 @@ def card_order(cards: Cards, used: Int64s, policy: Policy) -> Floats:
         policy: Of the pod.
 
     Returns:
-        float64 (W, N), finite.
+        float64 (W, N), finite; whole multiples of a step so small that only equal sums
+        of ratios share one, and so large that rounding in the sum does not part them.
 
     Source: HAMi v2.10 orders by ten times the same sum, of current use; the factor
     changes no order.
@@ -33,7 +39,9 @@ def card_order(cards: Cards, used: Int64s, policy: Policy) -> Floats:
     use: Floats = used[0] / cards.divisors[0]
     for dimension in range(1, DIMENSIONS):
         use += used[dimension] / cards.divisors[dimension]
-    return np.negative(use, out=use) if policy is Policy.BINPACK else use
+    steps = -_STEPS_PER_USE if policy is Policy.BINPACK else _STEPS_PER_USE
+    use *= steps
+    return np.rint(use, out=use)
 
 
 def node_scores(cards: Cards, peak: Int64s, policy: Policy) -> Int64s:
@@ -64,7 +72,7 @@ def node_scores(cards: Cards, peak: Int64s, policy: Policy) -> Int64s:
     use = np.clip(_ratio(totals, capacities).sum(axis=0), 0.0, float(DIMENSIONS))
     wanted = use if policy is Policy.BINPACK else DIMENSIONS - use
     scores: Int64s = np.floor(
-        1.0 + (BEST_SCORE - 1) * wanted / DIMENSIONS + 0.5
+        1.0 + (BEST_SCORE - 1) * wanted / DIMENSIONS + 0.5 + _ROUNDING_ERROR
     ).astype(np.int64)
     return scores
 

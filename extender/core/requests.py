@@ -19,6 +19,7 @@ from extender.core.phases import effective_usage
 from extender.errors import BadQuantity
 
 _MOST_PERCENT: Final = 100
+_MIB_OF_8_GIB: Final = 8 * 1024
 
 _ANY_DEVICE_ID: Final = DeviceUUID("")
 """Stands for all device ids of a node: kubelet's count does not tell them apart."""
@@ -78,7 +79,11 @@ def container_request(
         _refuse_amount_without_count(claim, kind, container_name)
         return NO_REQUEST
     if not 0 <= claim.count <= MAX_INT32:
-        raise _out_of_range(kind.count_resource, claim.count, MAX_INT32, container_name)
+        raise BadQuantity(
+            f"container {container_name!r}: {kind.count_resource}",
+            claim.count,
+            f"in the range 0 to {MAX_INT32}",
+        )
     if claim.count == 0:
         return NO_REQUEST
     memory_mib, memory_percent = _memory(claim, kind, container_name)
@@ -98,7 +103,7 @@ def _refuse_amount_without_count(
             raise BadQuantity(
                 f"container {container_name!r}: {resource}",
                 amount,
-                f"of use without {kind.count_resource}",
+                f"allowed without {kind.count_resource}, the number of cards",
             )
 
 
@@ -109,8 +114,13 @@ def _memory(
     factor = max(kind.memory_factor, 1)
     memory = claim.memory or 0
     if not 0 <= memory <= MAX_INT32 // factor:
-        limit = MAX_INT32 // factor
-        raise _out_of_range(kind.memory_resource, memory, limit, container_name)
+        unit = "MiB" if factor == 1 else f"{factor} MiB"
+        raise BadQuantity(
+            f"container {container_name!r}: {kind.memory_resource}",
+            memory,
+            f"in the range 0 to {MAX_INT32 // factor}; the unit is {unit}, so 8 GiB is "
+            f"written {-(-_MIB_OF_8_GIB // factor)}",
+        )
     if memory > 0:
         return memory * factor, 0
     if claim.percentage is not None and claim.percentage > 0:
@@ -130,13 +140,6 @@ def _core_percent(claim: ResourceClaim, kind: Kind, container_name: str) -> int:
             "0 or more",
         )
     return min(claim.cores, _MOST_PERCENT)
-
-
-def _out_of_range(
-    resource: str, amount: int, limit: int, container_name: str
-) -> BadQuantity:
-    field = f"container {container_name!r}: {resource}"
-    return BadQuantity(field, amount, f"in the range 0 to {limit}")
 
 
 def kubelet_slots(lifetimes: Sequence[Lifetime], counts: Sequence[int]) -> int:

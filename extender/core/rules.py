@@ -29,7 +29,7 @@ class Trial:
         cards: The cards.
         used: int64 (3, W, N); what is held at the moment of the trial.
         request: Of one container; its count is at least 1.
-        memory_mib: int64, broadcasts to (W, N); MiB needed on each card.
+        memory_mib: int64 (W, N); MiB needed on each card.
     """
 
     cards: Cards
@@ -39,9 +39,9 @@ class Trial:
 
 
 def memory_needed(cards: Cards, request: ContainerRequest) -> Int64s:
-    """Resolve a request's memory on each card; int64, broadcasts to (W, N)."""
+    """Resolve a request's memory on each card; int64 (W, N), read-only."""
     if request.memory_mib is not None:
-        return np.array(request.memory_mib, np.int64)
+        return np.broadcast_to(np.int64(request.memory_mib), cards.exists.shape)
     needed: Int64s = cards.capacity[MEMORY] * request.memory_percent // 100
     return needed
 

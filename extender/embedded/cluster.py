@@ -8,12 +8,12 @@ from typing import Final
 
 from extender.core.model import Node, Pod, PodUID
 from extender.embedded.documents import objects_in
-from extender.errors import BadObject, Conflict, NotFound, SettingsError
+from extender.errors import BadObject, Conflict, Described, NotFound, SettingsError
 from extender.service import Binding
 from extender.state.events import Event, NodeSeen, PodSeen
 from extender.wire.allocation import PHASE_ANNOTATION, PHASE_SERVED, served_rows
 from extender.wire.nodes import decode_node
-from extender.wire.objects import JsonObject, object_at
+from extender.wire.objects import JsonObject, object_at, shown
 from extender.wire.pods import PodReader
 
 _UID_SPACE: Final = uuid.UUID("6f6c1f0e-6d0b-5a0e-9a57-2f0c7d0b7f10")
@@ -101,7 +101,7 @@ class EmbeddedCluster:
         """
         objects = list(objects_in(content, "body"))
         if len(objects) != 1:
-            raise BadObject("body", f"{len(objects)} objects", "one pod")
+            raise BadObject("body", Described(f"{len(objects)} objects"), "one pod")
         return self.add_pod_object(objects[0])
 
     def add_pod_object(self, obj: JsonObject) -> Pod:
@@ -112,7 +112,9 @@ class EmbeddedCluster:
             Conflict: There is a pod of this name or UID already.
         """
         if obj.get("kind") != "Pod":
-            raise BadObject("kind", obj.get("kind"), "Pod")
+            raise BadObject(
+                "kind", shown(obj.get("kind")), "Pod, all that is taken here"
+            )
         pod = self._add(obj)
         self._listener(PodSeen(pod))
         return pod

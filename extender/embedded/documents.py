@@ -6,7 +6,7 @@ from typing import Final
 import orjson
 import yaml
 
-from extender.errors import BadObject
+from extender.errors import BadObject, Described
 from extender.wire.objects import JsonObject, as_object, list_at
 
 _LIST_SUFFIX: Final = "List"
@@ -60,7 +60,7 @@ def _as_json(document: object, source: str) -> object:
     try:
         return orjson.loads(orjson.dumps(document))
     except orjson.JSONEncodeError as error:
-        raise BadObject(source, type(document).__name__, f"JSON: {error}") from error
+        raise BadObject(source, Described("a value"), f"JSON: {error}") from error
 
 
 def _refuse_shared_parts(document: object, source: str) -> None:
@@ -71,7 +71,9 @@ def _refuse_shared_parts(document: object, source: str) -> None:
         part = left.pop()
         if isinstance(part, dict | list):
             if id(part) in seen:
-                raise BadObject(source, "an alias (*name)", "written out in full")
+                raise BadObject(
+                    source, Described("an alias (*name)"), "taken: write it out"
+                )
             seen.add(id(part))
             left.extend(part.values() if isinstance(part, dict) else part)
 

@@ -63,7 +63,7 @@ def _row(cards: Cards, placement: Placement, request: PodRequest, index: int) ->
     return tuple(
         Share(
             cards.uuids[cards.uuid_codes[position, 0]],
-            int(memory_mib[position, 0] if memory_mib.ndim else memory_mib),
+            int(memory_mib[position, 0]),
             asked.core_percent,
         )
         for position in chosen[:, 0].nonzero()[0].tolist()

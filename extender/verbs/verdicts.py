@@ -3,7 +3,7 @@
 The same placement as filter's, on one node, so that the two cannot disagree.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from extender.core.arrays import CORES, MEMORY, SLOTS
@@ -14,6 +14,15 @@ from extender.core.model import ContainerRequest, DeviceUUID, NodeName, Pod, Usa
 from extender.core.placement import NO_CONTAINER, Placement, place
 from extender.core.reasons import REASON_OF, Reason
 from extender.core.rules import memory_needed
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletSlots:
+    """Device ids: what the pod needs, what is set aside, what the node offers."""
+
+    needed: int
+    taken: int
+    allocatable: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +60,7 @@ class NodeVerdict:
         wanted_cards: How many cards that container asks for; for the whole pod, the
             most that any of its containers does.
         card_count: How many cards the node has.
-        kubelet_slots: Device ids needed, taken and allocatable; None where the node
-            was not looked at.
+        kubelet_slots: None where the node was not looked at.
         cards: One entry per card, in card order; empty where no card was asked.
     """
 
@@ -63,7 +71,7 @@ class NodeVerdict:
     container: str | None = None
     wanted_cards: int = 0
     card_count: int = 0
-    kubelet_slots: Mapping[str, int] | None = None
+    kubelet_slots: KubeletSlots | None = None
     cards: tuple[CardVerdict, ...] = ()
 
     @property
@@ -115,11 +123,11 @@ def _verdict(
 ) -> NodeVerdict:
     reason = REASON_OF.get(int(placement.node_codes[0]))
     index = int(placement.refused_container[0])
-    kubelet_slots = {
-        "needed": pod.request.kubelet_slots,
-        "taken": int(cards.kubelet_slots[0]),
-        "allocatable": int(cards.allocatable_slots[0]),
-    }
+    kubelet_slots = KubeletSlots(
+        needed=pod.request.kubelet_slots,
+        taken=int(cards.kubelet_slots[0]),
+        allocatable=int(cards.allocatable_slots[0]),
+    )
     if index == NO_CONTAINER:
         return NodeVerdict(
             node_name,
@@ -144,9 +152,7 @@ def _card_verdicts(
     cards: Cards, placement: Placement, asked: ContainerRequest
 ) -> tuple[CardVerdict, ...]:
     memory_mib = memory_needed(cards, asked)
-    free = cards.capacity - (
-        cards.used if placement.used_at_refusal is None else placement.used_at_refusal
-    )
+    free = cards.capacity - placement.used_at_refusal
     return tuple(
         CardVerdict(
             cards.uuids[cards.uuid_codes[position, 0]],
@@ -159,7 +165,7 @@ def _card_verdicts(
             ),
             Usage(
                 1,
-                int(memory_mib[position, 0] if memory_mib.ndim else memory_mib),
+                int(memory_mib[position, 0]),
                 asked.core_percent,
             ),
         )

@@ -41,7 +41,7 @@ _STATUS_OF: Final = (
 def _http_text(request: web.Request, error: web.HTTPException) -> str:
     match error:
         case web.HTTPRequestEntityTooLarge():
-            return f"body: {error.text}"
+            return f"body: larger than {request.client_max_size} bytes"
         case web.HTTPNotFound():
             return f"no such path: {request.path}"
         case web.HTTPMethodNotAllowed():

@@ -61,7 +61,7 @@ def decode_extender_args(body: bytes, reader: PodReader) -> ExtenderArgs:
             return ExtenderArgs(pod, None, _nodes(args["Nodes"]))
     except BadObject as error:
         raise MalformedBody(error.field, error.value, error.expected) from error
-    raise MalformedBody("NodeNames", None, "a list, and there are no Nodes either")
+    raise MalformedBody("NodeNames", None, "a list of names here, or Nodes")
 
 
 def _node_names(names: object) -> list[NodeName]:

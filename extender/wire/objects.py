@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from extender.errors import BadObject
+from extender.errors import BadObject, Described
 
 JsonObject = dict[str, object]
 
@@ -78,7 +78,7 @@ def shown(value: object) -> object:
     nested as deeply as the JSON parser allows ends in a RecursionError.
     """
     if isinstance(value, dict):
-        return "an object"
+        return Described("an object")
     if isinstance(value, list):
-        return "a list"
+        return Described("a list")
     return value

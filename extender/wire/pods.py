@@ -147,7 +147,7 @@ def _declared(spec: JsonObject) -> Iterator[DeclaredContainer]:
         yield DeclaredContainer(Container(name, lifetime), field, fields)
     apps = list_at(spec, "containers", "spec")
     if not apps:
-        raise BadObject("spec.containers", shown(apps), "a list of containers")
+        raise BadObject("spec.containers", None, "at least one container")
     for index, value in enumerate(apps):
         field = f"spec.containers[{index}]"
         fields = as_object(value, field)

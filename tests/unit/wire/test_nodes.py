@@ -58,7 +58,7 @@ def test_bare_node_is_read() -> None:
 def test_unreadable_inventory_refuses_this_node() -> None:
     """The problem names the annotation and what is wrong with it."""
     shown = node("n1").gpu("GPU-a").annotations({REGISTER: "[{}]"}).build()
-    problem = f"{REGISTER}[0].id: None is not a non-empty id without `,:;` and blanks"
+    problem = f"{REGISTER}[0].id: missing or null, expected a non-empty id without `,:;` and blanks"
     read = decode_node(shown, NVIDIA)
     assert read == Node(NodeName("n1"), None, 10, f"{problem} at its ends")
     assert not read.is_usable
@@ -103,7 +103,7 @@ WRONG_TYPES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "the cordons": (
         {"annotations": {REGISTER: "[]", CORDON: ["GPU-a"]}},
-        f"metadata.annotations[{CORDON}]: 'a list' is not a string",
+        f"metadata.annotations[{CORDON}]: a list is not a string",
     ),
 }
 

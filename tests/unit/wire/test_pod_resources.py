@@ -100,7 +100,8 @@ PROBLEMS = {
     ),
     "case 75: 5Gi is more MiB than anybody has": (
         "5Gi",
-        f"{ASKED}: 5368709120 is not in the range 0 to 2147483647",
+        f"{ASKED}: 5368709120 is not in the range 0 to 2147483647; the unit is MiB, so "
+        "8 GiB is written 8192",
     ),
     "a text": (
         "lots",
@@ -108,7 +109,7 @@ PROBLEMS = {
     ),
     "null": (
         None,
-        f"{LIMIT}: None is not a quantity",
+        f"{LIMIT}: missing or null, expected a quantity",
     ),
 }
 
@@ -141,8 +142,8 @@ def test_first_problem_is_told() -> None:
     """One line, however many quantities are wrong and whatever a name holds."""
     shown = pod("p").app("a\nb", gpumem=3000).app("c", gpu=-1).build()
     assert READER.read(shown).request_problem == (
-        r"container 'a\nb': nvidia.com/gpumem: 3000 is not of use without "
-        "nvidia.com/gpu"
+        r"container 'a\nb': nvidia.com/gpumem: 3000 is not allowed without "
+        "nvidia.com/gpu, the number of cards"
     )
 
 

@@ -73,5 +73,5 @@ def test_deep_nesting_can_be_shown() -> None:
     nested: list[object] = []
     for _ in range(100_000):
         nested = [nested]
-    with pytest.raises(BadQuantity, match="'a list' is not a quantity"):
+    with pytest.raises(BadQuantity, match="a list is not a quantity"):
         parse_whole(nested, "gpumem")
