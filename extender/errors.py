@@ -6,12 +6,12 @@
     ├── SettingsError          a flag or a file that the operator gave
     ├── WireError              bytes or text from outside: field, value, expected
     │   ├── MalformedBody      a request body
+    │   ├── BodyTooLarge       a request body, by its size
     │   ├── BadObject          a Pod or Node object
     │   ├── BadAnnotation      an annotation's text
     │   └── BadQuantity        a resource quantity
     ├── StateError
-    │   ├── NotSynced          asked before nodes and pods were applied
-    │   └── InvariantBroken    the ledger disagrees with its own pods
+    │   └── NotSynced          asked before nodes and pods were applied
     └── ClusterError           what the cluster answered to a read or a write
         ├── NotFound           no such object
         └── Conflict           the object is not in the state the write needs
@@ -72,6 +72,10 @@ class MalformedBody(WireError):
     """A request body cannot be used."""
 
 
+class BodyTooLarge(WireError):
+    """A request body is larger than what is read of it."""
+
+
 class BadObject(WireError):
     """A Pod or Node object lacks a field or holds one of the wrong type."""
 
@@ -90,10 +94,6 @@ class StateError(ExtenderError):
 
 class NotSynced(StateError):
     """Nodes and pods have not been applied yet."""
-
-
-class InvariantBroken(StateError):
-    """Totals and pods disagree; whoever sees this rebuilds from the pods."""
 
 
 class ClusterError(ExtenderError):

@@ -68,25 +68,32 @@ async def serve_embedded(
         app,
         access_log=None,
         keepalive_timeout=settings.http.keepalive_seconds,
-        shutdown_timeout=_LONGEST_SHUTDOWN_SECONDS,
+        shutdown_timeout=settings.http.shutdown_seconds,
     )
     await runner.setup()
     try:
         site = web.TCPSite(runner, settings.http.host, settings.http.port)
         try:
             await site.start()
-        except OSError as error:
-            reason = os.strerror(error.errno) if error.errno else str(error)
+        except (OSError, UnicodeError) as error:
             where = f"{settings.http.host}:{settings.http.port}"
+            reason = _why_unusable(error)
             raise SettingsError(f"cannot listen on {where}: {reason}") from error
         announce(_url_of(runner))
         await stop.wait()
         _log.info("stopping: open requests are finished first")
     finally:
         await runner.cleanup()
+        await embedded.extender.finish()
 
 
-_LONGEST_SHUTDOWN_SECONDS = 10.0
+def _why_unusable(error: OSError | UnicodeError) -> str:
+    """Tell what is wrong with an address; asyncio's own text names it twice."""
+    if isinstance(error, UnicodeError):
+        return "no such host name"
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
 
 
 def _url_of(runner: web.AppRunner) -> str:

@@ -5,6 +5,7 @@ it: on one event loop, that is the lock. Only the effects between such steps are
 awaited.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from typing import Protocol
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import Allocation, NodeName, Pod, PodUID
-from extender.errors import ClusterError, NotSynced
+from extender.errors import ExtenderError, NotSynced
 from extender.state.events import Event, Reserved, Unreserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
@@ -60,6 +61,9 @@ class Cluster(Protocol):
     async def bind(self, binding: Binding) -> None:
         """Write a Binding. The pod is shown bound by an event, not by this call.
 
+        Any error of ours means that the pod was not bound by this call. After another
+        exception that is not known, and the room stays reserved.
+
         Raises:
             NotFound: There is no such pod.
             Conflict: It has another UID, is bound already, or is being deleted.
@@ -91,7 +95,7 @@ class Extender:
         self._unix_seconds = unix_seconds
         self._ledger = Ledger()
         self._is_synced = False
-        self._binding: set[PodUID] = set()
+        self._binds_in_flight: dict[PodUID, asyncio.Task[str]] = {}
         self._warned: set[PodUID] = set()
 
     @property
@@ -134,7 +138,8 @@ class Extender:
         self._check_synced()
         fleet, node_names = self._candidates(args)
         own = self._ledger.holding(args.pod.uid)
-        return score_nodes(fleet, args.pod, node_names, own)
+        nominated = self._nominated(fleet, args.pod)
+        return score_nodes(fleet, args.pod, node_names, own, nominated)
 
     def judge(self, pod: Pod, node_name: NodeName) -> NodeVerdict | None:
         """Tell with numbers why the pod does not fit on a node; None where it does."""
@@ -172,31 +177,44 @@ class Extender:
             NotSynced: The state is not complete yet.
         """
         self._check_synced()
-        if args.uid in self._binding:
+        if args.uid in self._binds_in_flight:
             return "another bind of this pod is under way"
-        self._binding.add(args.uid)
+        bind = asyncio.create_task(self._bind_to_the_end(args))
+        self._binds_in_flight[args.uid] = bind
+        # The bind is the extender's, not the request's: a caller that goes away must
+        # not leave a write half done, and open the way for a second one.
+        return await asyncio.shield(bind)
+
+    async def finish(self) -> None:
+        """Wait until every bind that was begun has ended."""
+        while self._binds_in_flight:
+            await asyncio.wait(self._binds_in_flight.values())
+
+    async def _bind_to_the_end(self, args: BindingArgs) -> str:
         try:
             problem = await self._bind(args)
-        except ClusterError as error:
+        except ExtenderError as error:
             problem = str(error)
         finally:
-            self._binding.discard(args.uid)
+            del self._binds_in_flight[args.uid]
         if problem:
             _log.warning("bind of %s refused: %s", _described(args), problem)
         return problem
 
     async def _bind(self, args: BindingArgs) -> str:
         pod = await self._pod_to_bind(args)
-        if pod.node_name == args.node_name and pod.uid == args.uid:
+        problem = _why_another(pod, args)
+        if problem is None and pod.node_name == args.node_name:
             return ""
-        problem = _why_unbindable(pod, args)
+        problem = problem or _why_unbindable(pod)
         if problem is not None:
             return problem
         if not pod.request.asks_for_devices:
             await self._write(_binding(args))
             return ""
-        own = self._ledger.holding(pod.uid)
-        allocation = choose_devices(self._ledger.fleet, pod, args.node_name, own)
+        fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
+        nominated = self._nominated(fleet, pod)
+        allocation = choose_devices(fleet, pod, args.node_name, own, nominated)
         if allocation is None:
             return self._why_not(pod, args.node_name)
         await self._commit(pod, args, allocation)
@@ -204,9 +222,11 @@ class Extender:
 
     async def _pod_to_bind(self, args: BindingArgs) -> Pod:
         pod = self._ledger.pods.get(args.uid)
-        if pod is None:
-            pod = await self._cluster.read_pod(args.namespace, args.name)
-        return pod
+        if pod is not None:
+            return pod
+        read = await self._cluster.read_pod(args.namespace, args.name)
+        # What was seen in the meantime is at least as new as what was read.
+        return self._ledger.pods.get(args.uid, read)
 
     async def _commit(
         self, pod: Pod, args: BindingArgs, allocation: Allocation
@@ -218,7 +238,7 @@ class Extender:
         labels = allocation_labels(args.node_name)
         try:
             await self._write(_binding(args, annotations, labels))
-        except ClusterError:
+        except ExtenderError:
             self._ledger.apply(Unreserved(pod.uid))
             raise
 
@@ -256,19 +276,26 @@ class Extender:
             _log.warning("pod %s: %s", pod.full_name, warning)
 
 
-def _why_unbindable(pod: Pod, args: BindingArgs) -> str | None:
-    """Tell why no node at all will do; None where one may."""
+def _why_another(pod: Pod, args: BindingArgs) -> str | None:
+    """Tell why this is not the pod that is meant; None where it is."""
     if pod.uid != args.uid:
         return f"the pod of this name has uid {pod.uid}"
     if (pod.namespace, pod.name) != (args.namespace, args.name):
         return f"the pod of this uid is {pod.full_name}"
+    return None
+
+
+def _why_unbindable(pod: Pod) -> str | None:
+    """Tell why no node at all will do; None where one may."""
     if pod.node_name is not None:
         return f"the pod is already bound to {pod.node_name}"
     return pod.request_problem
 
 
 def _described(of: BindingArgs | Binding) -> str:
-    return f"{of.namespace}/{of.name} (uid {of.uid}) to {of.node_name}"
+    """Name pod and node in a log line; names from a body may hold line breaks."""
+    text = f"{of.namespace}/{of.name} (uid {of.uid}) to {of.node_name}"
+    return text if text.isprintable() else repr(text)
 
 
 def _binding(

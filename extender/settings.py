@@ -9,6 +9,7 @@ from extender.errors import SettingsError
 
 MIB: Final = 1024 * 1024
 _LAST_PORT: Final = 65_535
+_LONGEST_PORT: Final = len(str(_LAST_PORT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,12 @@ class HttpSettings:
     """How long an idle connection is kept. Go's client drops its own after 90 s; a
     server that drops first makes it fail a request now and then."""
 
+    shutdown_seconds: float = 10.0
+    """How long open requests may take once the process was told to stop."""
+
+    pod_limit_bytes: int = 1 * MIB
+    """Largest body of POST /pods. etcd takes 1.5 MiB; YAML takes seconds per MiB."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -65,7 +72,8 @@ def http_settings(listen: str) -> HttpSettings:
     """
     host, _, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isascii() or not port.isdigit() or int(port) > _LAST_PORT:
+    is_number = port.isascii() and port.isdigit() and len(port) <= _LONGEST_PORT
+    if not host or not is_number or int(port) > _LAST_PORT:
         raise SettingsError(
             f"--listen {listen!r}: expected HOST:PORT, such as 127.0.0.1:8080"
         )

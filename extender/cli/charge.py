@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import orjson
 from rich.console import Console
+from rich.text import Text
 
 from extender.cli.options import output_option, read_input
 from extender.cli.usages import devices_of, indented, phase_table, usage_json
@@ -149,6 +150,7 @@ def _nameable(obj: JsonObject, error: str) -> ChargedPod:
 
 def _as_json(each: ChargedPod) -> dict[str, object]:
     effective, steady = effective_usage(each.usages), steady_usage(each.usages)
+    now = each.now
     described: dict[str, object] = {
         "namespace": each.namespace,
         "name": each.name,
@@ -158,7 +160,7 @@ def _as_json(each: ChargedPod) -> dict[str, object]:
             uuid: {
                 "effective": usage_json(effective.get(uuid, NOTHING)),
                 "steady": usage_json(steady.get(uuid, NOTHING)),
-                "now": usage_json(each.now.get(uuid, NOTHING)),
+                "now": usage_json(now.get(uuid, NOTHING)),
             }
             for uuid in devices_of(each.usages)
         },
@@ -169,7 +171,7 @@ def _as_json(each: ChargedPod) -> dict[str, object]:
 
 
 def _print_tables(charged: Sequence[ChargedPod], pod_count: int) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     if not pod_count:
         console.print("no pod found in the input")
     elif not charged:
@@ -184,7 +186,9 @@ def _print_tables(charged: Sequence[ChargedPod], pod_count: int) -> None:
 def _print_pod(console: Console, each: ChargedPod) -> None:
     phase = f", {each.pod.status.phase}" if each.pod else ""
     where = f"on {each.node}" if each.node else "unbound"
-    console.print(f"[bold]{each.namespace}/{each.name}[/] {where}{phase}")
+    console.print(
+        Text.assemble((f"{each.namespace}/{each.name}", "bold"), f" {where}{phase}")
+    )
     if each.error is not None or each.pod is None:
         console.print(f"  cannot be read: {each.error}", style="red", markup=False)
     else:

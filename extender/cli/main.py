@@ -18,8 +18,8 @@ def cli() -> None:
     """Share GPUs between pods by slots, memory and cores.
 
     \b
-    Exit codes: 0 all well, 1 the answer is no (a pod was not placed, an allocation
-    cannot be read), 2 the input cannot be used.
+    Exit codes: 0 all well, 1 the answer is no (a pod was not placed, an
+    allocation cannot be read), 2 the input cannot be used.
     """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
 
 

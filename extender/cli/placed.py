@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from extender.cli.usages import (
     devices_of,
@@ -78,8 +79,12 @@ def print_placed(
     count = placed.candidate_count
     fitted = "1 node fits" if count == 1 else f"{count} nodes fit"
     console.print(
-        f"[bold]{pod.full_name}[/] -> [bold green]{placed.node_name}[/]  "
-        f"score {placed.score} of 10; {fitted}"
+        Text.assemble(
+            (pod.full_name, "bold"),
+            " -> ",
+            (placed.node_name, "bold green"),
+            f"  score {placed.score} of 10; {fitted}",
+        )
     )
     usages = _usages(pod)
     if not devices_of(usages):

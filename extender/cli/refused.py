@@ -6,6 +6,7 @@ from typing import Final
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from extender.cli.usages import indented, usage_json
 from extender.core.reasons import Reason
@@ -54,7 +55,11 @@ def _card_json(card: CardVerdict) -> dict[str, object]:
 
 def print_refused(console: Console, refused: RefusedPod) -> None:
     """Print each node's reasons with numbers."""
-    console.print(f"[bold]{refused.pod.full_name}[/] -> [bold red]fits nowhere[/]")
+    console.print(
+        Text.assemble(
+            (refused.pod.full_name, "bold"), " -> ", ("fits nowhere", "bold red")
+        )
+    )
     if refused.pod.request_problem is not None:
         console.print(f"  {refused.pod.request_problem}", markup=False)
         return

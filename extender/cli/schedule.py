@@ -79,7 +79,7 @@ def _as_json(outcome: PlacedPod | RefusedPod) -> dict[str, object]:
 def _print_all(
     embedded: EmbeddedExtender, outcomes: Sequence[PlacedPod | RefusedPod]
 ) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     for outcome in outcomes:
         match outcome:
             case PlacedPod():

@@ -1,16 +1,91 @@
-"""A read-only view of some nodes' cards, as arrays."""
+"""Some nodes' cards as arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from extender.core.arrays import DIMENSIONS, Floats, Int32s, Int64s, Mask
+from extender.core.arrays import (
+    CORES,
+    DIMENSIONS,
+    MEMORY,
+    SLOTS,
+    Floats,
+    Int32s,
+    Int64s,
+    Mask,
+)
+from extender.core.holding import Holding
 from extender.core.model import DeviceUUID
 
 _COPY_BELOW: Final = 2
 """Copy nodes out when fewer than one in so many is judged."""
+
+_PER_DIMENSION: Final = {"capacity": np.int64, "used": np.int64, "divisors": np.float64}
+_PER_CARD: Final = {
+    "exists": np.bool_,
+    "is_unhealthy": np.bool_,
+    "is_cordoned": np.bool_,
+    "is_mig": np.bool_,
+    "quarantines": np.int32,
+    "model_codes": np.int32,
+    "uuid_codes": np.int32,
+}
+_PER_NODE: Final = {
+    "card_counts": np.int64,
+    "allocatable_slots": np.int64,
+    "kubelet_slots": np.int64,
+    "closures": np.int32,
+}
+_ARRAYS: Final = (*_PER_DIMENSION, *_PER_CARD, *_PER_NODE)
+_USE: Final = ("used", "quarantines", "kubelet_slots", "closures")
+
+_Array = npt.NDArray[Any]
+
+
+class Interned:
+    """UUIDs and types as small numbers. Append-only; shared by all of a fleet."""
+
+    def __init__(self) -> None:
+        self.uuids: list[DeviceUUID] = [DeviceUUID("")]
+        self.code_of_uuid: dict[DeviceUUID, int] = {}
+        self.models: list[str] = []
+        self._code_of_model: dict[str, int] = {}
+
+    def uuid_code(self, device_uuid: DeviceUUID) -> int:
+        """Give a UUID's number, from 1; 0 is padding."""
+        code = self.code_of_uuid.get(device_uuid)
+        if code is None:
+            code = self.code_of_uuid[device_uuid] = len(self.uuids)
+            self.uuids.append(device_uuid)
+        return code
+
+    def model_code(self, model: str) -> int:
+        """Give a type's number, from 0."""
+        code = self._code_of_model.get(model)
+        if code is None:
+            code = self._code_of_model[model] = len(self.models)
+            self.models.append(model)
+        return code
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A holding that is added (`sign` 1) or taken back (-1).
+
+    Attributes:
+        column: The node's place.
+        positions: The places of its cards.
+        holding: Of one pod; devices that are not in `positions` are left out.
+        sign: 1 or -1.
+    """
+
+    column: int
+    positions: Mapping[DeviceUUID, int]
+    holding: Holding
+    sign: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +93,7 @@ class Cards:
     """Cards of N nodes, padded to W cards a node.
 
     Cards of a node stand in order of (index, UUID), so that the first of equal cards
-    is the one to prefer. Owned by the fleet: read, never write; `fresh_usage` gives
-    the copy that a placement works on.
+    is the one to prefer. The node axis is the last of every array.
 
     Attributes:
         capacity: int64 (3, W, N); slots, MiB, percent.
@@ -31,15 +105,13 @@ class Cards:
         is_cordoned: bool (W, N).
         is_mig: bool (W, N); the card is in MIG mode.
         quarantines: int32 (W, N); unreadable allocations that name the card.
-        model_codes: int32 (W, N); index into `models`.
-        models: Registered types.
+        model_codes: int32 (W, N); index into the interned types.
+        uuid_codes: int32 (W, N); index into the interned UUIDs; 0 is padding.
         card_counts: int64 (N,).
         allocatable_slots: int64 (N,); kubelet's device ids.
         kubelet_slots: int64 (N,); device ids that kubelet has set aside.
         closures: int32 (N,); unreadable allocations that name no card of the node.
-        uuid_codes: int32 (W, N); index into `uuids`; 0 is padding.
-        uuids: Every UUID that the fleet has seen; shared, append-only.
-        code_of_uuid: The reverse of `uuids`; shared, append-only.
+        interned: UUIDs and types by number.
     """
 
     capacity: Int64s
@@ -51,38 +123,64 @@ class Cards:
     is_mig: Mask
     quarantines: Int32s
     model_codes: Int32s
-    models: Sequence[str]
+    uuid_codes: Int32s
     card_counts: Int64s
     allocatable_slots: Int64s
     kubelet_slots: Int64s
     closures: Int32s
-    uuid_codes: Int32s
-    uuids: Sequence[DeviceUUID]
-    code_of_uuid: Mapping[DeviceUUID, int]
+    interned: Interned
 
-    @property
-    def width(self) -> int:
-        """W, the cards that the arrays have room for on each node."""
-        return int(self.exists.shape[0])
+    @classmethod
+    def blank(cls, width: int, node_count: int, interned: Interned) -> "Cards":
+        """Make room for nodes; every array is the caller's own."""
+        shapes = (
+            (_PER_DIMENSION, (DIMENSIONS, width, node_count)),
+            (_PER_CARD, (width, node_count)),
+            (_PER_NODE, (node_count,)),
+        )
+        arrays: dict[str, Any] = {
+            name: np.zeros(shape, dtype)
+            for layout, shape in shapes
+            for name, dtype in layout.items()
+        }
+        arrays["divisors"][:] = np.inf
+        return cls(**arrays, interned=interned)
 
     @property
     def node_count(self) -> int:
         """N."""
         return int(self.exists.shape[1])
 
-    def fresh_usage(self) -> Int64s:
-        """Copy `used`, for a placement to add to."""
-        return self.used.copy()
+    def device_uuid(self, position: int, column: int) -> DeviceUUID:
+        """Give one card's UUID."""
+        return self.interned.uuids[int(self.uuid_codes[position, column])]
+
+    def model(self, position: int, column: int) -> str:
+        """Give one card's registered type."""
+        return self.interned.models[int(self.model_codes[position, column])]
+
+    def arrays(self) -> Mapping[str, _Array]:
+        """List every array by its name."""
+        return {name: getattr(self, name) for name in _ARRAYS}
+
+    def of_nodes(self, columns: Int64s) -> "Cards":
+        """Copy out the nodes at `columns`."""
+        return self._mapped(_ARRAYS, lambda array: array[..., columns])
+
+    def first_nodes(self, count: int) -> "Cards":
+        """See the first `count` nodes, read-only; the view follows later changes."""
+        return self._mapped(_ARRAYS, lambda array: _read_only(array[..., :count]))
 
     def at_zero_usage(self) -> "Cards":
         """See the same cards as if no pod held anything."""
-        return replace(
-            self,
-            used=np.zeros((DIMENSIONS, self.width, self.node_count), np.int64),
-            quarantines=np.zeros_like(self.quarantines),
-            kubelet_slots=np.zeros_like(self.kubelet_slots),
-            closures=np.zeros_like(self.closures),
-        )
+        return self._mapped(_USE, np.zeros_like)
+
+    def changed(self, changes: Sequence[Change]) -> "Cards":
+        """See the same cards after some changes of what is held."""
+        seen = self._mapped(_USE, np.copy)
+        for change in changes:
+            seen.apply(change)
+        return seen
 
     def narrowed(self, columns: Int64s) -> tuple["Cards", Int64s]:
         """Make it cheap to judge the nodes at `columns`.
@@ -95,24 +193,34 @@ class Cards:
             return self, columns
         return self.of_nodes(columns), np.arange(len(columns))
 
-    def of_nodes(self, columns: Int64s) -> "Cards":
-        """Copy out the nodes at `columns`."""
-        return Cards(
-            capacity=self.capacity[..., columns],
-            divisors=self.divisors[..., columns],
-            used=self.used[..., columns],
-            exists=self.exists[:, columns],
-            is_unhealthy=self.is_unhealthy[:, columns],
-            is_cordoned=self.is_cordoned[:, columns],
-            is_mig=self.is_mig[:, columns],
-            quarantines=self.quarantines[:, columns],
-            model_codes=self.model_codes[:, columns],
-            models=self.models,
-            card_counts=self.card_counts[columns],
-            allocatable_slots=self.allocatable_slots[columns],
-            kubelet_slots=self.kubelet_slots[columns],
-            closures=self.closures[columns],
-            uuid_codes=self.uuid_codes[:, columns],
-            uuids=self.uuids,
-            code_of_uuid=self.code_of_uuid,
-        )
+    def apply(self, change: Change) -> None:
+        """Write one change into the arrays; only for their owner."""
+        column, positions, sign = change.column, change.positions, change.sign
+        for device_uuid, usage in change.holding.charge.items():
+            position = positions.get(device_uuid)
+            if position is not None:
+                self.used[SLOTS, position, column] += sign * usage.slots
+                self.used[MEMORY, position, column] += sign * usage.memory_mib
+                self.used[CORES, position, column] += sign * usage.core_percent
+        self.kubelet_slots[column] += sign * change.holding.kubelet_slots
+        if change.holding.hides_devices or change.holding.quarantined:
+            self._apply_unreadable(change)
+
+    def _apply_unreadable(self, change: Change) -> None:
+        holding, positions = change.holding, change.positions
+        named = [positions[uuid] for uuid in holding.quarantined if uuid in positions]
+        for position in named:
+            self.quarantines[position, change.column] += change.sign
+        if holding.hides_devices and not named:
+            self.closures[change.column] += change.sign
+
+    def _mapped(
+        self, names: Sequence[str], change: Callable[[_Array], _Array]
+    ) -> "Cards":
+        arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in names}
+        return replace(self, **arrays)
+
+
+def _read_only(array: _Array) -> _Array:
+    array.flags.writeable = False
+    return array

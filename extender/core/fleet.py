@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from extender.core.arrays import Int64s
-from extender.core.bucket import Bucket, Interned, NodeTotals
-from extender.core.cards import Cards
+from extender.core.bucket import Bucket, NodeTotals
+from extender.core.cards import Cards, Change, Interned
 from extender.core.holding import Holding
 from extender.core.model import Node, NodeName
 from extender.core.reasons import Reason
@@ -146,15 +146,32 @@ class Fleet:
         positions: Int64s,
         changes: Sequence[tuple[Holding, int]],
     ) -> Selected:
-        here = [
-            (self._at(place)[1], holding, sign)
-            for holding, sign in changes
-            if (place := self._place_of.get(holding.node_name, _NOWHERE)) != _NOWHERE
-            and self._at(place)[0] is bucket
-        ]
-        cards = bucket.cards_after(here) if here else bucket.cards()
-        cards, columns = cards.narrowed(columns)
-        return Selected(cards, columns, positions)
+        cards, judged = bucket.cards().narrowed(columns)
+        here = []
+        for holding, sign in changes:
+            place = self._place_of.get(holding.node_name, _NOWHERE)
+            if place != _NOWHERE and self._at(place)[0] is bucket:
+                column = self._at(place)[1]
+                card_positions = bucket.positions(column)
+                here += [
+                    Change(at, card_positions, holding, sign)
+                    for at in judged[columns == column].tolist()
+                ]
+        if here:
+            cards = cards.changed(here)
+        return Selected(cards, judged, positions)
+
+    def node(
+        self,
+        node_name: NodeName,
+        without: Holding | None = None,
+        beside: Sequence[Holding] = (),
+    ) -> Cards | None:
+        """Look up one node, as `select`: its cards alone; None where none counts."""
+        here = [holding for holding in beside if holding.node_name == node_name]
+        for selected in self.select([node_name], without, here):
+            return selected.cards.of_nodes(selected.columns)
+        return None
 
     def _bucket_number(self, card_count: int) -> int:
         width = 1 << (card_count - 1).bit_length()

@@ -54,7 +54,8 @@ class Placement:
         card_codes: uint8 (W, N); code of the reason that refused each card to that
             container; 0 for a card that would have served, and for padding.
         used_at_refusal: int64 (3, W, N); what was used when that container was
-            tried. Meaningful only if asked for, and where a container was refused.
+            tried. Meaningful only where a container was refused; (3, W, 0) unless
+            asked for.
     """
 
     fits: Mask
@@ -71,10 +72,10 @@ class Placement:
         Bit `CODES[reason]` is set for every reason that refused the node, or one of
         its cards to the container that did not fit.
         """
-        bits = np.bitwise_or.reduce(_BIT_OF_CODE[self.card_codes], axis=0)
-        bits |= _BIT_OF_CODE[self.node_codes]
-        of_columns: Int64s = bits[columns]
-        return of_columns
+        of_cards = _BIT_OF_CODE[self.card_codes[:, columns]]
+        bits: Int64s = np.bitwise_or.reduce(of_cards, axis=0)
+        bits |= _BIT_OF_CODE[self.node_codes[columns]]
+        return bits
 
 
 def place(cards: Cards, request: PodRequest, *, keep_usage: bool = False) -> Placement:
@@ -107,20 +108,25 @@ class _Attempt:
         self._refused_container = np.full(cards.node_count, NO_CONTAINER, np.int64)
         self._card_codes: Codes = np.zeros(cards.exists.shape, np.uint8)
         self._keeps_usage = keep_usage
-        self._used_at_refusal = cards.fresh_usage() if keep_usage else cards.used
+        kept_nodes = cards.node_count if keep_usage else 0
+        self._used_at_refusal = cards.used[..., :kept_nodes].copy()
 
     def run(self) -> Placement:
-        steady = self._cards.fresh_usage()
+        steady = self._cards.used.copy()
         held = np.zeros_like(self._cards.exists)
         snapshots: list[tuple[int, Int64s]] = []
+        base: Int64s | None = None
         for index, asked in enumerate(self._request.containers):
             if not asked.count or not self._fits.any():
                 continue
             if self._request.lifetimes[index] is Lifetime.INIT:
-                snapshots.append((index, steady.copy()))
+                base = steady.copy() if base is None else base
+                snapshots.append((index, base))
             else:
+                base = None
                 held |= self._place_container(index, asked, steady, None)
-        for index, snapshot in snapshots:
+        for index, base_of_init in snapshots:
+            snapshot = base_of_init.copy()
             asked = self._request.containers[index]
             held |= self._place_container(index, asked, snapshot, held)
             np.maximum(steady, snapshot, out=steady)

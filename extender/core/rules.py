@@ -64,7 +64,8 @@ def card_type_mismatch(cards: Cards, selection: Selection) -> Mask | None:
     if selection.use_types is None and not selection.avoid_types:
         return None
     refused_models = np.array(
-        [_refuses_type(selection, model.casefold()) for model in cards.models], np.bool_
+        [_refuses_type(selection, model.casefold()) for model in cards.interned.models],
+        np.bool_,
     )
     return refused_models[cards.model_codes]
 
@@ -88,7 +89,8 @@ def card_uuid_mismatch(cards: Cards, selection: Selection) -> Mask | None:
 
 
 def _is_any_of(cards: Cards, uuids: frozenset[DeviceUUID]) -> Mask:
-    known = [cards.code_of_uuid[uuid] for uuid in uuids if uuid in cards.code_of_uuid]
+    code_of_uuid = cards.interned.code_of_uuid
+    known = [code_of_uuid[uuid] for uuid in uuids if uuid in code_of_uuid]
     return np.isin(cards.uuid_codes, known)
 
 

@@ -1,10 +1,13 @@
 """Nodes and pods in memory, with the API server's and the device plugin's part."""
 
+import asyncio
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+import orjson
 
 from extender.core.model import Node, Pod, PodUID
 from extender.embedded.documents import objects_in
@@ -92,14 +95,16 @@ class EmbeddedCluster:
         for kept in self._pods.values():
             yield kept.obj
 
-    def add_pod(self, content: bytes) -> Pod:
+    async def add_pod(self, content: bytes) -> Pod:
         """Create a pod from its JSON or YAML text.
+
+        It is parsed in a thread: YAML takes seconds per MiB.
 
         Raises:
             BadObject: The text is not one pod.
             Conflict: There is a pod of this name or UID already.
         """
-        objects = list(objects_in(content, "body"))
+        objects = await asyncio.to_thread(lambda: list(objects_in(content, "body")))
         if len(objects) != 1:
             raise BadObject("body", Described(f"{len(objects)} objects"), "one pod")
         return self.add_pod_object(objects[0])
@@ -130,6 +135,8 @@ class EmbeddedCluster:
         if pod.uid in self._uids:
             raise Conflict(f"pod {pod.full_name}: uid {pod.uid} is taken")
         metadata = object_at(obj, "metadata", "pod")
+        object_at(metadata, "labels", "metadata")
+        _check_writable(obj)
         metadata["namespace"] = pod.namespace
         metadata["uid"] = pod.uid
         self._uids.add(pod.uid)
@@ -183,6 +190,14 @@ class EmbeddedCluster:
         if kept is None:
             raise NotFound(f"pod {namespace}/{name} does not exist")
         return kept
+
+
+def _check_writable(obj: JsonObject) -> None:
+    """Refuse what could not be listed: it may nest deeper than can be written."""
+    try:
+        orjson.dumps(obj)
+    except orjson.JSONEncodeError as error:
+        raise BadObject("pod", Described("an object"), f"JSON: {error}") from error
 
 
 def _ignore(_event: Event) -> None:

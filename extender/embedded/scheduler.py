@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from extender.core.model import NodeName, Pod
 from extender.embedded.cluster import EmbeddedCluster
-from extender.errors import InvariantBroken
+from extender.errors import Conflict
 from extender.service import Extender
 from extender.verbs.prioritize import best_node
 from extender.verbs.verdicts import NodeVerdict
@@ -49,9 +49,12 @@ async def schedule_pod(
 
     Raises:
         BadObject: It is not a pod.
-        Conflict: The cluster has a pod of this name or UID already.
+        Conflict: The cluster has a pod of this name or UID already, or the pod cannot
+            be bound: it has a node, or is being deleted.
     """
     pod = cluster.add_pod_object(obj)
+    if pod.node_name is not None:
+        raise Conflict(f"pod {pod.full_name} is bound to {pod.node_name} already")
     names = sorted(NodeName(name) for name in cluster.nodes)
     fitting = extender.filter(ExtenderArgs(pod, names, None)).fitting
     if not fitting:
@@ -63,8 +66,6 @@ async def schedule_pod(
         BindingArgs(pod.name, pod.namespace, pod.uid, node_name)
     )
     if problem:
-        raise InvariantBroken(
-            f"pod {pod.full_name} fits on {node_name}, yet bind says: {problem}"
-        )
+        raise Conflict(f"pod {pod.full_name} to {node_name}: {problem}")
     bound = await cluster.read_pod(pod.namespace, pod.name)
     return PlacedPod(bound, node_name, dict(scores)[node_name], len(fitting))

@@ -4,5 +4,5 @@ Belongs here: the ledger and the events that change it, what one pod counts for,
 audit that recomputes all totals.
 
 Does not belong here: arithmetic on values and arrays (`extender.core`); decisions
-(`extender.verbs`); clocks and I/O: time comes in with an event.
+(`extender.verbs`); clocks and I/O.
 """

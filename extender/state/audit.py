@@ -45,7 +45,7 @@ def audit(ledger: Ledger) -> list[Difference]:
 def _recomputed_holdings(ledger: Ledger) -> Iterator[Holding]:
     for pod_uid, pod in ledger.pods.items():
         standing = ledger.standing(pod_uid)
-        last_readable = standing.allocation if standing else None
-        holding = standing_of(pod, ledger.reservation(pod_uid), last_readable).holding
+        earlier = standing.seen_allocations if standing else ()
+        holding = standing_of(pod, ledger.reservation(pod_uid), earlier).holding
         if holding is not None:
             yield holding

@@ -1,4 +1,4 @@
-"""What can happen to the state. Events may repeat, come late, or come out of order."""
+"""What can happen to the state. Events may repeat."""
 
 from dataclasses import dataclass
 

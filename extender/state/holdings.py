@@ -5,11 +5,14 @@ from enum import Enum
 
 from extender.core.holding import Holding
 from extender.core.model import (
+    NOTHING,
     Allocation,
+    DeviceUUID,
     NodeName,
     Pod,
     PodPhase,
     UnreadableAllocation,
+    Usage,
 )
 from extender.core.phases import container_usages, current_charge
 
@@ -46,19 +49,25 @@ class Standing:
     Attributes:
         holding: What it counts for; None when it counts nowhere.
         footing: Why.
-        allocation: The rows that it is charged by; None without any.
+        charged_by: The allocations that it is charged by: the present one, and those
+            that it was edited from. The largest of them counts, per device.
     """
 
     holding: Holding | None
     footing: Footing
-    allocation: Allocation | None = None
+    charged_by: tuple[Allocation, ...] = ()
+
+    @property
+    def seen_allocations(self) -> tuple[Allocation, ...]:
+        """What the API showed of a bound pod, as far as it could be read."""
+        return () if self.footing is Footing.RESERVED else self.charged_by
 
 
 _NOWHERE = Standing(None, Footing.NOTHING)
 
 
 def standing_of(
-    pod: Pod, reservation: Reservation | None, last_readable: Allocation | None
+    pod: Pod, reservation: Reservation | None, earlier: tuple[Allocation, ...] = ()
 ) -> Standing:
     """Decide what a pod counts for.
 
@@ -67,39 +76,59 @@ def standing_of(
 
     Args:
         pod: As the API shows it.
-        reservation: Ours, while the API does not show the pod bound.
-        last_readable: The allocation that this UID was last charged by.
+        reservation: Ours, until the API has shown the pod bound.
+        earlier: The allocations that this UID was charged by before. Who edits the
+            annotation of a bound pod takes nothing from its containers, so the larger
+            of old and new counts; without a readable one, the old.
     """
     if pod.status.is_finished:
         return _NOWHERE
-    if pod.node_name is None:
-        return _reserved(pod, reservation) if reservation else _NOWHERE
+    if pod.node_name is not None:
+        return _bound(pod, pod.node_name, reservation, earlier)
+    return _reserved(pod, reservation) if reservation else _NOWHERE
+
+
+def _bound(
+    pod: Pod,
+    node_name: NodeName,
+    reservation: Reservation | None,
+    earlier: tuple[Allocation, ...],
+) -> Standing:
     match pod.allocation:
+        case None | UnreadableAllocation() if earlier:
+            return _charged(pod, node_name, earlier, Footing.LAST_READABLE)
         case None:
-            return _unmanaged(pod, pod.node_name)
+            return _unmanaged(pod, node_name)
         case UnreadableAllocation() as unreadable:
-            if last_readable is not None:
-                return _charged(
-                    pod, pod.node_name, last_readable, Footing.LAST_READABLE
-                )
-            return _quarantined(pod, pod.node_name, unreadable)
+            if reservation is not None and reservation.node_name == node_name:
+                reserved = (reservation.allocation,)
+                return _charged(pod, node_name, reserved, Footing.LAST_READABLE)
+            return _quarantined(pod, node_name, unreadable)
+        case allocation if allocation in earlier:
+            return _charged(pod, node_name, earlier, Footing.ALLOCATED)
         case allocation:
-            return _charged(pod, pod.node_name, allocation, Footing.ALLOCATED)
+            charged_by = (*earlier, allocation)
+            return _charged(pod, node_name, charged_by, Footing.ALLOCATED)
 
 
 def _reserved(pod: Pod, reservation: Reservation) -> Standing:
-    return _charged(
-        pod, reservation.node_name, reservation.allocation, Footing.RESERVED
-    )
+    charged_by = (reservation.allocation,)
+    return _charged(pod, reservation.node_name, charged_by, Footing.RESERVED)
 
 
 def _charged(
-    pod: Pod, node_name: NodeName, allocation: Allocation, footing: Footing
+    pod: Pod,
+    node_name: NodeName,
+    charged_by: tuple[Allocation, ...],
+    footing: Footing,
 ) -> Standing:
-    containers = container_usages(pod.request.lifetimes, allocation)
-    charge = current_charge(containers, pod.status)
+    charge: dict[DeviceUUID, Usage] = {}
+    for allocation in charged_by:
+        containers = container_usages(pod.request.lifetimes, allocation)
+        for device_uuid, usage in current_charge(containers, pod.status).items():
+            charge[device_uuid] = charge.get(device_uuid, NOTHING).largest(usage)
     holding = Holding(node_name, charge, pod.request.kubelet_slots)
-    return Standing(holding, footing, allocation)
+    return Standing(holding, footing, charged_by)
 
 
 def _unmanaged(pod: Pod, node_name: NodeName) -> Standing:

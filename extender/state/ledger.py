@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import Allocation, Node, NodeName, Pod, PodUID
+from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.state.events import (
     Event,
     NodeGone,
@@ -29,7 +29,8 @@ class Ledger:
         bound --PodSeen finished, or PodGone--> (absent)
 
     A reserved or bound pod is charged by `extender.core.phases.current_charge`. Events
-    may repeat, come late or out of order.
+    may repeat; a view that would unbind a pod, or bring a finished one back, is late
+    and is passed over.
 
     Invariant: for each card, the fleet's ``used`` is the sum of the charges of the
     pods on its node; `extender.state.audit` recomputes and compares. It may exceed
@@ -119,14 +120,14 @@ class Ledger:
                 self._nodes.pop(node_name, None)
                 self._fleet.remove(node_name)
             case PodSeen(pod):
-                if pod.node_name is not None:
-                    self._reservations.pop(pod.uid, None)
-                self._restate(pod)
+                self._see_pod(pod)
             case PodGone(pod_uid):
                 self._forget(pod_uid)
             case Reserved(pod, node_name, allocation):
-                self._reservations[pod.uid] = Reservation(node_name, allocation)
-                self._restate(pod)
+                known = self._pods.get(pod.uid, pod)
+                if known.node_name is None:
+                    self._reservations[pod.uid] = Reservation(node_name, allocation)
+                self._restate(known)
             case Unreserved(pod_uid):
                 if self._reservations.pop(pod_uid, None) is not None:
                     self._restate(self._pods[pod_uid])
@@ -137,10 +138,20 @@ class Ledger:
         self._nodes[node.name] = node
         self._fleet.put(node, self.holdings_on(node.name))
 
+    def _see_pod(self, pod: Pod) -> None:
+        known = self._pods.get(pod.uid)
+        if known is not None and _is_older(pod, known):
+            return
+        self._restate(pod)
+        if pod.node_name is not None:
+            self._reservations.pop(pod.uid, None)
+
     def _restate(self, pod: Pod) -> None:
         before = self._standings.get(pod.uid)
         standing = standing_of(
-            pod, self._reservations.get(pod.uid), _last_readable(before)
+            pod,
+            self._reservations.get(pod.uid),
+            before.seen_allocations if before else (),
         )
         self._pods[pod.uid] = pod
         if _waits_on_a_node(pod, standing):
@@ -174,6 +185,13 @@ class Ledger:
             self._held_on.setdefault(new.node_name, {})[pod_uid] = new
 
 
+def _is_older(shown: Pod, known: Pod) -> bool:
+    """Whether a view steps back: a pod is never unbound again, nor unfinished."""
+    return (known.node_name is not None and shown.node_name is None) or (
+        known.status.is_finished and not shown.status.is_finished
+    )
+
+
 def _waits_on_a_node(pod: Pod, standing: Standing) -> bool:
     return (
         pod.nominated_node is not None
@@ -183,7 +201,3 @@ def _waits_on_a_node(pod: Pod, standing: Standing) -> bool:
         and not pod.status.is_finished
         and not pod.status.is_terminating
     )
-
-
-def _last_readable(standing: Standing | None) -> Allocation | None:
-    return standing.allocation if standing else None

@@ -29,19 +29,16 @@ def choose_devices(
     Returns:
         One row per container; None where the pod does not fit.
     """
-    for selected in fleet.select([node_name], own, nominated):
-        return _allocation(selected.cards.of_nodes(selected.columns), pod.request)
-    return None
+    cards = fleet.node(node_name, own, nominated)
+    return _allocation(cards, pod.request) if cards else None
 
 
 def choose_devices_when_empty(
     fleet: Fleet, pod: Pod, node_name: NodeName
 ) -> Allocation | None:
     """Fit a pod on one node as if no pod held anything there; as `choose_devices`."""
-    for selected in fleet.select([node_name]):
-        cards = selected.cards.of_nodes(selected.columns)
-        return _allocation(cards.at_zero_usage(), pod.request)
-    return None
+    cards = fleet.node(node_name)
+    return _allocation(cards.at_zero_usage(), pod.request) if cards else None
 
 
 def _allocation(cards: Cards, request: PodRequest) -> Allocation | None:
@@ -62,7 +59,7 @@ def _row(cards: Cards, placement: Placement, request: PodRequest, index: int) ->
     memory_mib = memory_needed(cards, asked)
     return tuple(
         Share(
-            cards.uuids[cards.uuid_codes[position, 0]],
+            cards.device_uuid(position, 0),
             int(memory_mib[position, 0]),
             asked.core_percent,
         )

@@ -12,7 +12,11 @@ from extender.core.policies import node_scores
 
 
 def score_nodes(
-    fleet: Fleet, pod: Pod, node_names: Sequence[NodeName], own: Holding | None
+    fleet: Fleet,
+    pod: Pod,
+    node_names: Sequence[NodeName],
+    own: Holding | None,
+    nominated: Sequence[Holding] = (),
 ) -> list[tuple[NodeName, int]]:
     """Score every node that was asked about, in the order asked. Changes nothing.
 
@@ -24,10 +28,11 @@ def score_nodes(
         pod: To be placed.
         node_names: Candidates, each once.
         own: What the pod itself already counts for; it is left out of the totals.
+        nominated: What pods that others were evicted for will hold.
     """
     scores = np.zeros(len(node_names), np.int64)
     if pod.request.asks_for_devices and pod.request_problem is None:
-        for selected in fleet.select(node_names, without=own):
+        for selected in fleet.select(node_names, own, nominated):
             cards = selected.cards
             placement = place(cards, pod.request)
             node = node_scores(cards, placement.peak, pod.request.node_policy)

@@ -102,12 +102,11 @@ def judge_node(
         return NodeVerdict(node_name, is_unresolvable=True, problem=pod.request_problem)
     if not pod.request.asks_for_devices:
         return None
-    selected = fleet.select([node_name], own, nominated)
-    if not selected:
+    cards = fleet.node(node_name, own, nominated)
+    if cards is None:
         return NodeVerdict(
             node_name, fleet.why_unusable(node_name), is_unresolvable=True
         )
-    cards = selected[0].cards.of_nodes(selected[0].columns)
     placement = place(cards, pod.request, keep_usage=True)
     if placement.fits[0]:
         return None
@@ -155,8 +154,8 @@ def _card_verdicts(
     free = cards.capacity - placement.used_at_refusal
     return tuple(
         CardVerdict(
-            cards.uuids[cards.uuid_codes[position, 0]],
-            cards.models[cards.model_codes[position, 0]],
+            cards.device_uuid(position, 0),
+            cards.model(position, 0),
             REASON_OF.get(int(placement.card_codes[position, 0])),
             Usage(
                 int(free[SLOTS, position, 0]),

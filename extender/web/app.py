@@ -7,7 +7,7 @@ import orjson
 from aiohttp import web
 
 from extender.core.model import Pod
-from extender.errors import NotSynced
+from extender.errors import BodyTooLarge, Described, NotSynced
 from extender.service import Extender
 from extender.settings import HttpSettings
 from extender.verbs.filter import FilterDecision
@@ -30,7 +30,7 @@ JSON: Final = "application/json"
 class PodIntake(Protocol):
     """A cluster that takes pods over HTTP: the embedded one."""
 
-    def add_pod(self, content: bytes) -> Pod:
+    async def add_pod(self, content: bytes) -> Pod:
         """Create a pod from its JSON or YAML text."""
 
     def pod_objects(self) -> Iterable[JsonObject]:
@@ -58,12 +58,14 @@ def build_app(
     app.router.add_get("/readyz", _readyz)
     if intake is not None:
         app[_INTAKE] = intake
+        app[_POD_LIMIT_BYTES] = settings.pod_limit_bytes
         app.router.add_post("/pods", _add_pod)
         app.router.add_get("/pods", _list_pods)
     return app
 
 
 _INTAKE: Final[web.AppKey[PodIntake]] = web.AppKey("intake", PodIntake)
+_POD_LIMIT_BYTES: Final = web.AppKey("pod_limit_bytes", int)
 
 
 async def _filter(request: web.Request) -> web.Response:
@@ -117,7 +119,12 @@ async def _readyz(request: web.Request) -> web.Response:
 
 
 async def _add_pod(request: web.Request) -> web.Response:
-    pod = request.app[_INTAKE].add_pod(await request.read())
+    body = await request.read()
+    limit_bytes = request.app[_POD_LIMIT_BYTES]
+    if len(body) > limit_bytes:
+        size = Described(f"{len(body)} bytes")
+        raise BodyTooLarge("body", size, f"a pod of at most {limit_bytes} bytes")
+    pod = await request.app[_INTAKE].add_pod(body)
     created = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
     return _json(orjson.dumps(created), status=201)
 

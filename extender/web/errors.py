@@ -7,7 +7,14 @@ from typing import Final
 import orjson
 from aiohttp import web
 
-from extender.errors import Conflict, ExtenderError, NotFound, NotSynced, WireError
+from extender.errors import (
+    BodyTooLarge,
+    Conflict,
+    ExtenderError,
+    NotFound,
+    NotSynced,
+    WireError,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -25,11 +32,16 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
     except ExtenderError as error:
         status = next(code for kind, code in _STATUS_OF if isinstance(error, kind))
         return _answer(request, status, str(error))
+    except web.RequestPayloadError as error:
+        answer = _answer(request, 400, f"body: {' '.join(str(error).split())}")
+        answer.force_close()
+        return answer
     except web.HTTPException as error:
         return _answer(request, error.status, _http_text(request, error), error.headers)
 
 
 _STATUS_OF: Final = (
+    (BodyTooLarge, 413),
     (WireError, 400),
     (NotFound, 404),
     (Conflict, 409),
@@ -43,10 +55,10 @@ def _http_text(request: web.Request, error: web.HTTPException) -> str:
         case web.HTTPRequestEntityTooLarge():
             return f"body: larger than {request.client_max_size} bytes"
         case web.HTTPNotFound():
-            return f"no such path: {request.path}"
+            return f"no such path: {request.raw_path}"
         case web.HTTPMethodNotAllowed():
             allowed = ", ".join(sorted(error.allowed_methods))
-            return f"{request.path} takes {allowed}, not {request.method}"
+            return f"{request.raw_path} takes {allowed}, not {request.method}"
         case _:
             return error.reason
 
@@ -57,7 +69,7 @@ def _answer(
     text: str,
     error_headers: Mapping[str, str] | None = None,
 ) -> web.Response:
-    _log.warning("%s %s: %d %s", request.method, request.path, status, text)
+    _log.warning("%s %s: %d %s", request.method, request.raw_path, status, text)
     allow = (error_headers or {}).get("Allow")
     return web.Response(
         body=orjson.dumps({"error": text}, option=orjson.OPT_APPEND_NEWLINE),

@@ -123,7 +123,7 @@ class PodReader:
     ) -> Allocation | UnreadableAllocation | None:
         name = self.kind.allocated_annotation
         text = annotations.get(name)
-        return read_allocation(text, requests.counts, name) if text else None
+        return None if text is None else read_allocation(text, requests.counts, name)
 
 
 def _annotations(metadata: JsonObject) -> Mapping[str, str]:

@@ -3,9 +3,10 @@
 import pytest
 
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName, Pod
+from extender.core.model import DeviceUUID, NodeName, Pod, Share
 from extender.state.events import NodeSeen, PodGone, PodSeen
 from extender.state.ledger import Ledger
+from extender.verbs.bind import choose_devices
 from extender.verbs.filter import FilterDecision, filter_nodes
 from extender.verbs.nominations import nominated_holdings
 from extender.wire.nodes import decode_node
@@ -82,6 +83,18 @@ def test_room_is_held_before_the_victims_are_gone(ledger: Ledger) -> None:
     ledger.apply(PodSeen(victim("first", 12_000)))
     ledger.apply(PodSeen(asking("rival", 20_000, priority=10, nominated="n1")))
     assert judged(ledger, asking("small", 8_000)).failed == {N1: FULL}
+
+
+def test_bind_leaves_the_room_that_filter_held(ledger: Ledger) -> None:
+    """By spread, the small pod would take the idle card that the rival needs whole."""
+    shown = node("n1").gpu("GPU-a", memory=24_000).gpu("GPU-b", memory=24_000).build()
+    ledger.apply(NodeSeen(decode_node(shown, NVIDIA)))
+    ledger.apply(PodSeen(victim("half", 12_000)))
+    ledger.apply(PodSeen(asking("rival", 24_000, priority=10, nominated="n1")))
+    small = asking("small", 4_000)
+    nominated = nominated_holdings(ledger.fleet, ledger.nominated_before(small))
+    allocation = choose_devices(ledger.fleet, small, N1, None, nominated)
+    assert allocation == ((Share(DeviceUUID("GPU-a"), 4_000, 0),),)
 
 
 def test_two_nominated_pods_are_counted_side_by_side(ledger: Ledger) -> None:

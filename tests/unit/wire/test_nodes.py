@@ -58,7 +58,8 @@ def test_bare_node_is_read() -> None:
 def test_unreadable_inventory_refuses_this_node() -> None:
     """The problem names the annotation and what is wrong with it."""
     shown = node("n1").gpu("GPU-a").annotations({REGISTER: "[{}]"}).build()
-    problem = f"{REGISTER}[0].id: missing or null, expected a non-empty id without `,:;` and blanks"
+    expected = "a non-empty id without `,:;` and blanks"
+    problem = f"{REGISTER}[0].id: missing or null, expected {expected}"
     read = decode_node(shown, NVIDIA)
     assert read == Node(NodeName("n1"), None, 10, f"{problem} at its ends")
     assert not read.is_usable

@@ -92,6 +92,7 @@ def test_container_asks_for(
 
 LIMIT = "container 'b': spec.containers[1].resources.limits[nvidia.com/gpumem]"
 ASKED = "container 'b': nvidia.com/gpumem"
+IN_MIB = "; the unit is MiB, so 8 GiB is written 8192"
 
 PROBLEMS = {
     "case 75: 1500m is not whole": (
@@ -100,8 +101,7 @@ PROBLEMS = {
     ),
     "case 75: 5Gi is more MiB than anybody has": (
         "5Gi",
-        f"{ASKED}: 5368709120 is not in the range 0 to 2147483647; the unit is MiB, so "
-        "8 GiB is written 8192",
+        f"{ASKED}: 5368709120 is not in the range 0 to 2147483647{IN_MIB}",
     ),
     "a text": (
         "lots",

@@ -114,13 +114,17 @@ def test_bad_request_leaves_the_allocation_readable() -> None:
     assert read.allocation == ((Share(DeviceUUID("GPU-a"), 3000, 0),),)
 
 
-@pytest.mark.parametrize("text", [None, ""])
-def test_no_allocation(text: str | None) -> None:
-    """An empty value is as good as none."""
+def test_no_allocation() -> None:
+    """A pod that was placed by somebody else has no such annotation."""
     shown = pod("p").app("a", gpu=1).on("n1")
-    if text is not None:
-        shown = shown.holding(text)
     assert READER.read(shown.build()).allocation is None
+
+
+@pytest.mark.parametrize("text", ["", ";"])
+def test_allocation_emptied_by_somebody_is_not_none(text: str) -> None:
+    """What the pod holds cannot be told from it any more."""
+    shown = pod("p").app("a", gpu=1).on("n1").holding(text)
+    assert isinstance(READER.read(shown.build()).allocation, UnreadableAllocation)
 
 
 def changed(path: tuple[str | int, ...], value: object) -> object:

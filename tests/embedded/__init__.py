@@ -1,0 +1,1 @@
+"""The cluster in memory, and the files it is read from."""

@@ -1,0 +1,510 @@
+"""Placement on many nodes at once, against one node and one device at a time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from extender.core.cards import Cards
+from extender.core.fleet import Fleet, Selected
+from extender.core.holding import Holding
+from extender.core.model import (
+    NOTHING,
+    Allocation,
+    ContainerUsage,
+    DeviceUUID,
+    Node,
+    NodeName,
+    Pod,
+    PodRequest,
+    Share,
+    UnreadableAllocation,
+    Usage,
+)
+from extender.core.phases import container_usages
+from extender.core.placement import NO_CONTAINER, Placement, place
+from extender.core.policies import node_scores
+from extender.core.reasons import REASON_OF
+from extender.state.audit import audit
+from extender.state.events import Event, NodeSeen, PodSeen, Reserved
+from extender.state.ledger import Ledger
+from extender.verbs.bind import choose_devices
+from extender.verbs.filter import FilterDecision, filter_nodes
+from extender.verbs.prioritize import score_nodes
+from extender.verbs.verdicts import NodeVerdict, judge_node
+from tests.oracles import (
+    Loaded,
+    Placed,
+    exhaustive_fits,
+    node_score,
+    place_greedily,
+    timeline_effective,
+)
+from tests.strategies import (
+    PlacementCase,
+    devices,
+    placement_cases,
+    pod_requests,
+    pod_statuses,
+    used_amounts,
+)
+from tests.values import pod
+
+_UUIDS = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abcdefghi")
+_CARD_COUNTS = (1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 9)
+
+
+@dataclass(frozen=True)
+class NodeCase:
+    """A node and what is held there.
+
+    Attributes:
+        node: As registered.
+        used: Per card.
+        kubelet_used: Device ids.
+        quarantined: Cards that an unreadable allocation names.
+        is_closed: Whether an unreadable allocation names no card.
+    """
+
+    node: Node
+    used: Mapping[DeviceUUID, Usage]
+    kubelet_used: int
+    quarantined: frozenset[DeviceUUID]
+    is_closed: bool
+
+    @property
+    def holdings(self) -> list[Holding]:
+        """All that is held, as three holdings."""
+        name = self.node.name
+        quarantines = Holding(name, {}, quarantined=tuple(self.quarantined))
+        closure = Holding(name, {}, hides_devices=self.is_closed)
+        return [Holding(name, self.used, self.kubelet_used), quarantines, closure]
+
+    @property
+    def emptied(self) -> "NodeCase":
+        """The same node with nothing held."""
+        used = dict.fromkeys(self.used, NOTHING)
+        return NodeCase(self.node, used, 0, frozenset(), is_closed=False)
+
+    def loaded(self) -> list[Loaded]:
+        """As the oracle takes it: quarantine told by the rule right before it."""
+        return [
+            (
+                replace(card, mode="mig")
+                if card.device_uuid in self.quarantined
+                else card,
+                self.used[card.device_uuid],
+            )
+            for card in self.node.devices or ()
+        ]
+
+
+@st.composite
+def node_cases(draw: st.DrawFn, name: NodeName, request: PodRequest) -> NodeCase:
+    """Draw a node of any width; one in ten has no cards that count."""
+    count = draw(st.sampled_from(_CARD_COUNTS))
+    cards = tuple(draw(devices(uuid)) for uuid in draw(st.permutations(_UUIDS))[:count])
+    used = {card.device_uuid: draw(used_amounts(card.capacity)) for card in cards}
+    kubelet_used = draw(st.integers(0, 8))
+    room = draw(st.sampled_from([20, 20, 20, 20, 0, -1]))
+    allocatable = kubelet_used + request.kubelet_slots + room
+    quarantined: frozenset[DeviceUUID] = frozenset()
+    is_closed = False
+    odd = draw(st.integers(0, 11))
+    if odd == 0:
+        quarantined = draw(st.frozensets(st.sampled_from(list(used)), max_size=3))
+    is_closed = odd == 1
+    node = Node(name, cards, max(allocatable, 0))
+    if odd == 2:
+        node = draw(
+            st.sampled_from(
+                [
+                    replace(node, devices=None),
+                    replace(node, devices=()),
+                    replace(node, allocatable_slots=0),
+                    replace(node, inventory_problem="not JSON"),
+                ]
+            )
+        )
+    return NodeCase(node, used, kubelet_used, quarantined, is_closed)
+
+
+@st.composite
+def fleet_cases(
+    draw: st.DrawFn, *, most_nodes: int = 4
+) -> tuple[PodRequest, list[NodeCase]]:
+    """Draw a pod that asks for cards, and nodes in any order of names."""
+    request = draw(pod_requests().filter(lambda asked: asked.asks_for_devices))
+    names = draw(st.permutations([NodeName(f"n{number}") for number in range(5)]))
+    size = draw(st.integers(1, most_nodes))
+    return request, [draw(node_cases(name, request)) for name in names[:size]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one node answers; parts that mean nothing for it are left at None."""
+
+    node_code: str | None = None
+    rows: tuple[frozenset[DeviceUUID], ...] | None = None
+    peak: Mapping[DeviceUUID, Usage] | None = None
+    score: int | None = None
+    refused_container: int | None = None
+    card_codes: Mapping[DeviceUUID, str] | None = None
+
+
+def expected_outcome(case: NodeCase, request: PodRequest) -> Outcome:
+    """Ask the oracle."""
+    node = case.node
+    if node.inventory_problem is not None:
+        return Outcome("NodeRegistrationUnreadable")
+    if not node.devices or not node.allocatable_slots:
+        return Outcome("node unregistered")
+    if case.is_closed:
+        return Outcome("NodeHasUnreadableAllocation")
+    loaded = case.loaded()
+    answer = place_greedily(loaded, node.allocatable_slots, case.kubelet_used, request)
+    if isinstance(answer, Placed):
+        held = [(card, answer.peak[card.device_uuid]) for card, _ in loaded]
+        return Outcome(
+            rows=tuple(frozenset(row) for row in answer.rows),
+            peak=dict(answer.peak),
+            score=node_score(held, request.node_policy),
+        )
+    if answer.node_code is not None:
+        return Outcome(answer.node_code)
+    is_some_left = len(answer.codes) < len(loaded)
+    return Outcome(
+        "AllocatedCardsInsufficientRequest" if is_some_left else None,
+        refused_container=answer.container_index,
+        card_codes=_with_quarantine(case, answer.codes),
+    )
+
+
+def _with_quarantine(
+    case: NodeCase, codes: Mapping[DeviceUUID, str]
+) -> dict[DeviceUUID, str]:
+    mig = {card.device_uuid for card in case.node.devices or () if card.mode == "mig"}
+    return {
+        uuid: "CardHeldByUnreadableAllocation"
+        if code == "CardMigModeUnsupported" and uuid not in mig
+        else code
+        for uuid, code in codes.items()
+    }
+
+
+def actual_outcomes(
+    fleet: Fleet, names: Sequence[NodeName], request: PodRequest
+) -> dict[NodeName, Outcome]:
+    """Place on all nodes at once, and read each node's column."""
+    found: dict[NodeName, Outcome] = {}
+    for name in names:
+        reason = fleet.why_unusable(name)
+        if reason is not None:
+            found[name] = Outcome(reason.value)
+    for selected in fleet.select(names):
+        placement = place(selected.cards, request)
+        scores = node_scores(selected.cards, placement.peak, request.node_policy)
+        for column, position in _pairs(selected):
+            found[names[position]] = _outcome(
+                selected.cards, placement, column, int(scores[column])
+            )
+    return found
+
+
+def _pairs(selected: Selected) -> list[tuple[int, int]]:
+    columns, positions = selected.columns.tolist(), selected.positions.tolist()
+    return list(zip(columns, positions, strict=True))
+
+
+def _outcome(cards: Cards, placement: Placement, column: int, score: int) -> Outcome:
+    uuid_at = {
+        position: cards.interned.uuids[cards.uuid_codes[position, column]]
+        for position in range(int(cards.card_counts[column]))
+    }
+    if placement.fits[column]:
+        return Outcome(
+            rows=tuple(
+                frozenset(
+                    uuid_at[position]
+                    for position in (
+                        ()
+                        if chosen is None
+                        else chosen[:, column].nonzero()[0].tolist()
+                    )
+                )
+                for chosen in placement.chosen
+            ),
+            peak={
+                uuid: Usage(*placement.peak[:, position, column].tolist())
+                for position, uuid in uuid_at.items()
+            },
+            score=score,
+        )
+    node_reason = REASON_OF.get(int(placement.node_codes[column]))
+    node_code = node_reason.value if node_reason else None
+    refused_container = int(placement.refused_container[column])
+    if refused_container == NO_CONTAINER:
+        return Outcome(node_code)
+    codes = {
+        uuid: int(placement.card_codes[position, column])
+        for position, uuid in uuid_at.items()
+    }
+    return Outcome(
+        node_code,
+        refused_container=refused_container,
+        card_codes={
+            uuid: REASON_OF[code].value for uuid, code in codes.items() if code
+        },
+    )
+
+
+def fleet_of(cases: Sequence[NodeCase]) -> Fleet:
+    """Put every node with what is held there."""
+    fleet = Fleet()
+    for case in cases:
+        fleet.put(case.node, case.holdings)
+    return fleet
+
+
+@given(fleet_cases(), st.data())
+def test_all_nodes_at_once_are_judged_as_each_alone(
+    drawn: tuple[PodRequest, list[NodeCase]], data: st.DataObject
+) -> None:
+    """Same fit, cards, peak, score, refused container and codes as the oracle's."""
+    request, cases = drawn
+    asked_for = data.draw(st.permutations(cases), label="asked for, in this order")
+    asked_for = asked_for[: data.draw(st.integers(1, len(cases)))]
+    names = [case.node.name for case in asked_for]
+    expected = {case.node.name: expected_outcome(case, request) for case in asked_for}
+    for outcome in expected.values():
+        event(f"node code: {outcome.node_code}; fits: {outcome.rows is not None}")
+    assert actual_outcomes(fleet_of(cases), names, request) == expected
+
+
+@given(fleet_cases(), st.data())
+def test_the_verbs_agree_with_each_other(
+    drawn: tuple[PodRequest, list[NodeCase]], data: st.DataObject
+) -> None:
+    """Filter, prioritize, bind and the verdicts give one answer for each node."""
+    request, cases = drawn
+    fleet, asking = fleet_of(cases), pod("p", request)
+    asked_for = data.draw(st.permutations(cases), label="asked for, in this order")
+    names = [case.node.name for case in asked_for]
+    decision = filter_nodes(fleet, asking, names, None)
+    refused = decision.failed | decision.unresolvable
+    outcomes = actual_outcomes(fleet, names, request)
+    assert len(decision.fitting) + len(decision.failed) + len(
+        decision.unresolvable
+    ) == len(names)
+    assert decision.fitting == [name for name in names if outcomes[name].rows]
+    assert [name for name in names if name in refused] == [
+        name for name in names if not outcomes[name].rows
+    ]
+    assert score_nodes(fleet, asking, names, None) == [
+        (name, outcomes[name].score or 0) for name in names
+    ]
+    for name in names:
+        allocation = choose_devices(fleet, asking, name, None)
+        assert _cards_of(allocation) == outcomes[name].rows
+        verdict = judge_node(fleet, asking, name, None)
+        assert (verdict is None) == (name in decision.fitting)
+        if verdict is not None:
+            assert (
+                ", ".join(sorted(reason.value for reason in verdict.reasons))
+                == refused[name]
+            )
+            assert verdict.is_unresolvable == (name in decision.unresolvable)
+
+
+def _cards_of(
+    allocation: Allocation | None,
+) -> tuple[frozenset[DeviceUUID], ...] | None:
+    if allocation is None:
+        return None
+    return tuple(frozenset(share.device_uuid for share in row) for row in allocation)
+
+
+@given(fleet_cases())
+def test_a_node_is_unresolvable_where_its_empty_self_would_refuse(
+    drawn: tuple[PodRequest, list[NodeCase]],
+) -> None:
+    """Neither more nor fewer, by the text of the empty node; others by their own."""
+    request, cases = drawn
+    names = [case.node.name for case in cases]
+    decision = filter_nodes(fleet_of(cases), pod("p", request), names, None)
+    ideals = {case.node.name: expected_outcome(case.emptied, request) for case in cases}
+    actual = {case.node.name: expected_outcome(case, request) for case in cases}
+    assert decision.unresolvable == {
+        name: _text(ideal) for name, ideal in ideals.items() if ideal.rows is None
+    }
+    assert decision.failed == {
+        name: _text(outcome)
+        for name, outcome in actual.items()
+        if outcome.rows is None and ideals[name].rows is not None
+    }
+
+
+def _text(outcome: Outcome) -> str:
+    codes = {outcome.node_code, *(outcome.card_codes or {}).values()}
+    return ", ".join(sorted(code for code in codes if code is not None))
+
+
+@given(fleet_cases())
+def test_no_placement_exceeds_a_card_in_any_phase(
+    drawn: tuple[PodRequest, list[NodeCase]],
+) -> None:
+    """What is held there and what the pod ever holds stay within each capacity.
+
+    A dimension of which the pod takes nothing may have been over before.
+    """
+    request, cases = drawn
+    fleet = fleet_of(cases)
+    for case in cases:
+        allocation = choose_devices(fleet, pod("p", request), case.node.name, None)
+        if allocation is None:
+            continue
+        containers: Sequence[ContainerUsage] = container_usages(
+            request.lifetimes, allocation
+        )
+        capacity = {card.device_uuid: card.capacity for card in case.node.devices or ()}
+        for uuid, added in timeline_effective(containers).items():
+            free = capacity[uuid] - case.used[uuid]
+            assert added.slots <= free.slots
+            assert 0 < added.memory_mib <= free.memory_mib
+            assert added.core_percent == 0 or added.core_percent <= free.core_percent
+
+
+@given(placement_cases(max_devices=3, max_containers=3))
+def test_what_is_placed_is_possible(drawn: PlacementCase) -> None:
+    """Where the greedy choice fits, some assignment does; it is no worse in cards."""
+    loaded, allocatable_slots, kubelet_slots_used, request = drawn
+    if not request.asks_for_devices:
+        return
+    name = NodeName("n")
+    fleet = Fleet()
+    node = Node(name, tuple(card for card, _ in loaded), max(allocatable_slots, 0))
+    used = {card.device_uuid: used for card, used in loaded}
+    fleet.put(node, [Holding(name, used, kubelet_slots_used)])
+    allocation = choose_devices(fleet, pod("p", request), name, None)
+    possible = exhaustive_fits(loaded, allocatable_slots, kubelet_slots_used, request)
+    rows = _cards_of(allocation)
+    event(f"placed: {rows is not None}; possible: {possible.fits}")
+    if rows is not None:
+        assert possible.fits
+        assert possible.fewest_devices is not None
+        assert possible.fewest_devices <= len(frozenset().union(*rows))
+
+
+# With a ledger: full node objects, and a pod that holds something itself.
+
+
+@st.composite
+def allocations(draw: st.DrawFn, request: PodRequest) -> Allocation:
+    """Draw rows for a pod, on any cards: what others wrote need not fit."""
+    shares = st.builds(
+        Share,
+        st.sampled_from(_UUIDS),
+        st.sampled_from([1_000, 8_000, 24_000]),
+        st.sampled_from([0, 30, 100]),
+    )
+    return tuple(
+        tuple(draw(shares) for _ in range(asked.count)) for asked in request.containers
+    )
+
+
+@st.composite
+def shown_pods(draw: st.DrawFn, name: str, names: Sequence[NodeName]) -> Pod:
+    """Draw a pod that is bound to a known or unknown node."""
+    request = draw(pod_requests(max_containers=3))
+    readable = allocations(request)
+    unreadable = st.builds(
+        UnreadableAllocation,
+        st.just("torn"),
+        st.lists(st.sampled_from(_UUIDS), max_size=2).map(tuple),
+    )
+    return pod(
+        name,
+        request,
+        on=draw(st.sampled_from([*names, NodeName("elsewhere")])),
+        allocation=draw(st.one_of(readable, readable, unreadable, st.none())),
+        status=draw(pod_statuses(max_containers=3)),
+    )
+
+
+@st.composite
+def ledgers(draw: st.DrawFn) -> tuple[Ledger, PodRequest]:
+    """Draw a ledger of some nodes and pods, and what another pod asks."""
+    request, cases = draw(fleet_cases(most_nodes=2))
+    names = [case.node.name for case in cases]
+    pods = [draw(shown_pods(f"p{number}", names)) for number in range(3)]
+    events: list[Event] = [NodeSeen(case.node) for case in cases]
+    events += [PodSeen(shown) for shown in pods]
+    ledger = Ledger()
+    for each in draw(st.permutations(events)):
+        ledger.apply(each)
+    return ledger, request
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What all verbs say of one pod."""
+
+    decision: FilterDecision
+    scores: list[tuple[NodeName, int]]
+    chosen: list[Allocation | None]
+    verdicts: list[NodeVerdict | None]
+
+
+def answers(fleet: Fleet, asking: Pod, ledger: Ledger) -> Answers:
+    """Ask every verb about every node."""
+    own = ledger.holding(asking.uid)
+    names = [*ledger.nodes, NodeName("elsewhere")]
+    return Answers(
+        filter_nodes(fleet, asking, names, own),
+        score_nodes(fleet, asking, names, own),
+        [choose_devices(fleet, asking, name, own) for name in names],
+        [judge_node(fleet, asking, name, own) for name in names],
+    )
+
+
+@given(ledgers(), st.data())
+def test_full_node_objects_are_judged_as_their_names_and_nothing_is_recorded(
+    drawn: tuple[Ledger, PodRequest], data: st.DataObject
+) -> None:
+    """On a cluster that is as the objects say; also for pods that hold something."""
+    ledger, request = drawn
+    asking = data.draw(st.sampled_from([pod("asking", request), *_charged(ledger)]))
+    brought = data.draw(st.permutations(list(ledger.nodes.values())), label="brought")
+    by_names = answers(ledger.fleet, asking, ledger)
+    assert answers(ledger.fleet_of(brought), asking, ledger) == by_names
+    assert answers(ledger.fleet, asking, ledger) == by_names
+    assert audit(ledger) == []
+
+
+def _charged(ledger: Ledger) -> list[Pod]:
+    return [shown for shown, _ in ledger.standings() if shown.request.asks_for_devices]
+
+
+@given(ledgers(), st.data())
+def test_a_pod_is_judged_as_if_it_held_nothing_itself(
+    drawn: tuple[Ledger, PodRequest], data: st.DataObject
+) -> None:
+    """Its own charge, reservation or unreadable allocation is left out."""
+    ledger, request = drawn
+    asking = pod("asking", request)
+    before = answers(ledger.fleet, asking, ledger)
+    name = data.draw(st.sampled_from(list(ledger.nodes)), label="node")
+    rows = data.draw(allocations(request), label="rows")
+    unreadable = UnreadableAllocation("torn", data.draw(st.sampled_from([(), _UUIDS])))
+    changes: list[Event] = [
+        Reserved(asking, name, rows),
+        PodSeen(replace(asking, node_name=name, allocation=rows)),
+        PodSeen(replace(asking, node_name=name, allocation=unreadable)),
+        PodSeen(replace(asking, node_name=name)),
+    ]
+    ledger.apply(data.draw(st.sampled_from(changes), label="change"))
+    assert answers(ledger.fleet, asking, ledger) == before
+    assert audit(ledger) == []
+    by_objects = ledger.fleet_of(list(ledger.nodes.values()))
+    assert answers(by_objects, asking, ledger) == before

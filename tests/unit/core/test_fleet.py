@@ -1,0 +1,305 @@
+"""Nodes come, change and go; what is held on them stays with whoever keeps it."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.core.bucket import Bucket, NodeTotals
+from extender.core.cards import Interned
+from extender.core.fleet import Fleet
+from extender.core.holding import Holding
+from extender.core.model import DeviceUUID, NodeName, Usage
+from extender.core.placement import place
+from extender.core.reasons import Reason
+from tests.values import N1, N2, N3, app, card, fleet_of, held, node, request
+
+A, B = card("GPU-a"), card("GPU-b", index=1)
+GPU_A, GPU_B, GPU_Z = DeviceUUID("GPU-a"), DeviceUUID("GPU-b"), DeviceUUID("GPU-z")
+NOTHING_HELD = NodeTotals({GPU_A: Usage()}, frozenset(), 0, 0)
+
+
+def names(count: int) -> list[NodeName]:
+    """Name many nodes."""
+    return [NodeName(f"node-{number}") for number in range(count)]
+
+
+def test_what_is_added_is_summed_by_card_and_taken_back_whole() -> None:
+    """Slots, MiB, percent and device ids."""
+    fleet = fleet_of([node(N1, A, B)])
+    first = held(N1, {"GPU-a": Usage(1, 2_000, 30)}, kubelet=2)
+    fleet.add(first)
+    fleet.add(held(N1, {"GPU-a": Usage(2, 1_000, 5), "GPU-b": Usage(1)}, kubelet=1))
+    both = {GPU_A: Usage(3, 3_000, 35), GPU_B: Usage(1)}
+    assert fleet.totals(N1) == NodeTotals(both, frozenset(), 3, 0)
+    fleet.subtract(first)
+    rest = {GPU_A: Usage(2, 1_000, 5), GPU_B: Usage(1)}
+    assert fleet.totals(N1) == NodeTotals(rest, frozenset(), 1, 0)
+
+
+def test_a_card_that_the_node_does_not_show_counts_nowhere() -> None:
+    """Device ids count all the same, and taking it back lowers nothing."""
+    fleet = fleet_of([node(N1, A)])
+    elsewhere = held(N1, {"GPU-z": Usage(1, 5_000)}, kubelet=1)
+    fleet.add(elsewhere)
+    assert fleet.totals(N1) == replace(NOTHING_HELD, kubelet_slots=1)
+    fleet.subtract(elsewhere)
+    assert fleet.totals(N1) == NOTHING_HELD
+
+
+def test_a_holding_on_an_unknown_node_counts_nowhere() -> None:
+    """Neither there nor on any other node."""
+    fleet = fleet_of([node(N1, A)])
+    fleet.add(held(N2, {"GPU-a": Usage(1, 5_000)}))
+    assert fleet.totals(N2) is None
+    assert fleet.totals(N1) == NOTHING_HELD
+
+
+def test_the_same_uuid_on_two_nodes_is_two_cards() -> None:
+    """Each has its own totals."""
+    fleet = fleet_of([node(N1, A), node(N2, A)], [held(N1, {"GPU-a": Usage(1)})])
+    assert fleet.totals(N1) == replace(NOTHING_HELD, used={GPU_A: Usage(1)})
+    assert fleet.totals(N2) == NOTHING_HELD
+
+
+def test_quarantines_are_counted_so_two_need_two_mendings() -> None:
+    """A card is free again when the last of them is gone."""
+    fleet = fleet_of([node(N1, A)])
+    one = Holding(N1, {}, quarantined=(GPU_A, GPU_Z))
+    other = Holding(N1, {}, quarantined=(GPU_A,), hides_devices=True)
+    fleet.add(one)
+    fleet.add(other)
+    fleet.subtract(one)
+    assert fleet.totals(N1) == replace(NOTHING_HELD, quarantined=frozenset({GPU_A}))
+    fleet.subtract(other)
+    assert fleet.totals(N1) == NOTHING_HELD
+
+
+@pytest.mark.parametrize(
+    ("named", "hides", "closures"),
+    [
+        ((), True, 1),
+        ((GPU_Z,), True, 1),
+        ((GPU_Z, GPU_A), True, 0),
+        ((), False, 0),
+        ((GPU_Z,), False, 0),
+    ],
+)
+def test_a_node_is_closed_where_hidden_devices_are_named_by_none_of_its_cards(
+    named: tuple[DeviceUUID, ...], closures: int, *, hides: bool
+) -> None:
+    """Named by nothing, or by cards that the node does not have."""
+    fleet = fleet_of([node(N1, A)])
+    holding = Holding(N1, {}, quarantined=named, hides_devices=hides)
+    fleet.add(holding)
+    totals = fleet.totals(N1)
+    assert totals is not None
+    assert totals.closures == closures
+    fleet.subtract(holding)
+    assert fleet.totals(N1) == NOTHING_HELD
+
+
+def test_a_node_that_is_put_again_has_what_is_passed_and_nothing_else() -> None:
+    """Its former totals do not stay, its former cards neither."""
+    fleet = fleet_of([node(N1, A)], [held(N1, {"GPU-a": Usage(1, 5_000)}, kubelet=1)])
+    fleet.put(node(N1, B), [held(N1, {"GPU-b": Usage(2)}, kubelet=2)])
+    assert fleet.totals(N1) == NodeTotals({GPU_B: Usage(2)}, frozenset(), 2, 0)
+
+
+def test_a_freed_column_is_used_again_with_nothing_left_in_it() -> None:
+    """Another node takes the place of one that is gone; all of it is new."""
+    sick = card("GPU-s", is_healthy=False, is_cordoned=True, mode="mig", model="Old")
+    fleet = fleet_of(
+        [node(N1, sick, card("GPU-t", index=1)), node(N2, A, B)],
+        [
+            held(N1, {"GPU-s": Usage(5, 5_000, 50)}, kubelet=5),
+            Holding(N1, {}, quarantined=(DeviceUUID("GPU-s"),)),
+            Holding(N1, {}, hides_devices=True),
+        ],
+    )
+    fleet.remove(N1)
+    fleet.put(node(N3, card("GPU-c"), card("GPU-d", index=1)), [])
+    (selected,) = fleet.select([N3])
+    cards = selected.cards.of_nodes(selected.columns)
+    assert selected.cards.node_count == 2
+    assert fleet.totals(N3) == NodeTotals(
+        {DeviceUUID("GPU-c"): Usage(), DeviceUUID("GPU-d"): Usage()}, frozenset(), 0, 0
+    )
+    assert not (cards.is_unhealthy | cards.is_cordoned | cards.is_mig).any()
+    assert [cards.interned.models[code] for code in cards.model_codes[:, 0]] == [
+        "NVIDIA A10"
+    ] * 2
+    assert cards.allocatable_slots.tolist() == [20]
+
+
+def test_an_empty_column_has_no_cards() -> None:
+    """It is judged with the others, quietly, and never asked for."""
+    fleet = fleet_of([node(N1, A), node(N2, B)])
+    fleet.remove(N1)
+    (selected,) = fleet.select([N2])
+    empty = next(
+        column
+        for column in range(selected.cards.node_count)
+        if column not in selected.columns
+    )
+    assert not selected.cards.exists[:, empty].any()
+    assert selected.cards.card_counts[empty] == 0
+    assert selected.cards.capacity[..., empty].sum() == 0
+    fits = place(selected.cards, request(app())).fits
+    assert fits.tolist() == [column != empty for column in range(2)]
+
+
+def test_a_freed_column_tells_of_no_card() -> None:
+    """Nothing can be counted there any more."""
+    bucket = Bucket(1, Interned())
+    column = bucket.put(node(N1, A))
+    bucket.free(column)
+    bucket.count(column, held(N1, {"GPU-a": Usage(1)}), 1)
+    assert bucket.totals_at(column) == NodeTotals({}, frozenset(), 0, 0)
+    assert not bucket.cards().used.any()
+
+
+def test_buckets_grow_and_keep_what_they_have() -> None:
+    """A hundred nodes of one card, each with its own totals."""
+    fleet = Fleet()
+    for number, name in enumerate(names(100)):
+        holding = held(name, {"GPU-a": Usage(1, number)}, kubelet=number)
+        fleet.put(node(name, card("GPU-a", memory=number + 1)), [holding])
+    for number, name in enumerate(names(100)):
+        totals = NodeTotals({GPU_A: Usage(1, number)}, frozenset(), number, 0)
+        assert fleet.totals(name) == totals
+    (selected,) = fleet.select(names(100))
+    assert selected.cards.capacity[1, 0, selected.columns].tolist() == [
+        number + 1 for number in range(100)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("card_count", "width"), [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (64, 64)]
+)
+def test_nodes_are_padded_to_the_next_power_of_two(card_count: int, width: int) -> None:
+    """So that one wide node costs the others nothing."""
+    cards = [card(f"GPU-{index}", index=index) for index in range(card_count)]
+    (selected,) = fleet_of([node(N1, *cards)]).select([N1])
+    assert selected.cards.exists.shape[0] == width
+    assert selected.cards.exists[:, 0].sum() == card_count
+
+
+def test_nodes_of_other_widths_are_selected_bucket_by_bucket() -> None:
+    """Each asked node once, at its position; unknown ones are left out."""
+    fleet = fleet_of([node(N1, A), node(N2, A, B), node(N3, B)])
+    asked = [N3, NodeName("n9"), N2, N1]
+    found = {}
+    for selected in fleet.select(asked):
+        for column, position in zip(selected.columns, selected.positions, strict=True):
+            codes = selected.cards.uuid_codes[:, column]
+            found[asked[position]] = [
+                selected.cards.interned.uuids[code] for code in codes
+            ]
+    assert found == {N1: [GPU_A], N2: [GPU_A, GPU_B], N3: [GPU_B]}
+
+
+@pytest.mark.parametrize("asked", [1, 4, 5, 10])
+def test_few_of_many_nodes_are_copied_out(asked: int) -> None:
+    """Up to half of them; from half on, all are judged where they stand."""
+    fleet = fleet_of([node(name, A) for name in names(10)])
+    for name in names(10):
+        fleet.add(held(name, {"GPU-a": Usage(1, int(name[5:]))}))
+    wanted = names(10)[::-1][:asked]
+    (selected,) = fleet.select(wanted)
+    memory = selected.cards.used[1, 0, selected.columns].tolist()
+    assert [memory[where] for where in selected.positions.argsort()] == [
+        int(name[5:]) for name in wanted
+    ]
+    assert selected.cards.node_count == (asked if asked < 5 else 10)
+
+
+def test_a_holding_is_left_out_on_its_node_only() -> None:
+    """And the fleet itself stays as it is."""
+    own = Holding(
+        N1, {GPU_A: Usage(1, 5_000, 10)}, 3, quarantined=(GPU_B,), hides_devices=True
+    )
+    fleet = fleet_of([node(N1, A, B), node(N2, A, B), node(N3, A)], [own])
+    fleet.add(held(N2, {"GPU-a": Usage(1, 7_000)}))
+    before = [fleet.totals(name) for name in (N1, N2, N3)]
+    wide, narrow = fleet.select([N1, N2, N3], without=own)
+    assert wide.cards.used[1, 0, wide.columns].tolist() == [0, 7_000]
+    assert wide.cards.kubelet_slots[wide.columns].tolist() == [0, 0]
+    assert not wide.cards.quarantines.any()
+    assert narrow.cards.used.sum() == 0
+    assert [fleet.totals(name) for name in (N1, N2, N3)] == before
+
+
+def test_a_closure_is_left_out_on_its_node_only() -> None:
+    """The node is open for the pod that closes it, and for nobody else."""
+    own = Holding(N1, {}, hides_devices=True)
+    fleet = fleet_of([node(N1, A), node(N2, A)], [own])
+    (selected,) = fleet.select([N1, N2], without=own)
+    (unchanged,) = fleet.select([N1, N2])
+    assert selected.cards.closures[selected.columns].tolist() == [0, 0]
+    assert unchanged.cards.closures[unchanged.columns].tolist() == [1, 0]
+
+
+def test_holdings_are_counted_besides_for_one_question_only() -> None:
+    """Together with one that is left out; on unknown nodes they count nowhere."""
+    own = held(N1, {"GPU-a": Usage(1, 5_000)})
+    fleet = fleet_of([node(N1, A), node(N2, A)], [own])
+    coming = [
+        held(N1, {"GPU-a": Usage(1, 100)}),
+        held(N1, {"GPU-a": Usage(1, 10)}),
+        held(N2, {"GPU-a": Usage(1, 1)}),
+        held(N3, {"GPU-a": Usage(1, 9_000)}),
+    ]
+    before = [fleet.totals(name) for name in (N1, N2)]
+    (selected,) = fleet.select([N1, N2], own, coming)
+    assert selected.cards.used[1, 0, selected.columns].tolist() == [110, 1]
+    assert [fleet.totals(name) for name in (N1, N2)] == before
+
+
+def test_a_node_without_cards_that_count_says_why() -> None:
+    """Unknown, unregistered, silent, unreadable; nothing to say of a good one."""
+    fleet = fleet_of(
+        [
+            node(N1, A),
+            replace(node(N2, A), allocatable_slots=0),
+            replace(node(N3, A), inventory_problem="no JSON"),
+        ]
+    )
+    assert [fleet.why_unusable(name) for name in (N1, N2, N3, NodeName("n9"))] == [
+        None,
+        Reason.NODE_UNREGISTERED,
+        Reason.NODE_REGISTRATION_UNREADABLE,
+        Reason.NODE_UNREGISTERED,
+    ]
+
+
+def test_a_node_that_goes_is_forgotten_and_may_go_again() -> None:
+    """Also one that had no cards; the reason is then that it is unknown."""
+    fleet = fleet_of([node(N1, A), replace(node(N2, A), inventory_problem="no JSON")])
+    for name in (N1, N2, N1, N3):
+        fleet.remove(name)
+        assert fleet.totals(name) is None
+        assert fleet.why_unusable(name) is Reason.NODE_UNREGISTERED
+    assert fleet.select([N1, N2, N3]) == []
+
+
+def test_a_node_may_lose_its_cards_and_have_them_back() -> None:
+    """In between it is unregistered, and what is held there is passed again."""
+    fleet, holding = fleet_of([node(N1, A)]), held(N1, {"GPU-a": Usage(1, 20_000)})
+    fleet.add(holding)
+    fleet.put(replace(node(N1), devices=None), [holding])
+    assert fleet.totals(N1) is None
+    assert fleet.why_unusable(N1) is Reason.NODE_UNREGISTERED
+    fleet.put(node(N1, A), [holding])
+    assert fleet.totals(N1) == replace(NOTHING_HELD, used={GPU_A: Usage(1, 20_000)})
+
+
+def test_cards_stand_by_index_then_uuid() -> None:
+    """Whatever the order in which the node lists them."""
+    listed = [card("GPU-c", index=1), card("GPU-b", index=2), card("GPU-a", index=2)]
+    (selected,) = fleet_of([node(N1, *listed)]).select([N1])
+    codes = selected.cards.uuid_codes[:3, 0]
+    assert [selected.cards.interned.uuids[code] for code in codes] == [
+        "GPU-c",
+        "GPU-a",
+        "GPU-b",
+    ]

@@ -1,0 +1,1 @@
+"""The ledger and what a pod counts for, as tables."""

@@ -1,0 +1,733 @@
+"""What pods count for, event by event; one card of 24,000 MiB a node, unless said."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from extender.core.bucket import NodeTotals
+from extender.core.holding import Holding
+from extender.core.model import (
+    NOTHING,
+    Allocation,
+    ContainerStatus,
+    DeviceUUID,
+    NodeName,
+    PodPhase,
+    PodStatus,
+    PodUID,
+    RunState,
+    SandboxReadiness,
+    UnreadableAllocation,
+    Usage,
+)
+from extender.state.audit import Difference, audit
+from extender.state.events import (
+    Event,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    Reserved,
+    Unreserved,
+)
+from extender.state.holdings import Footing, Reservation, Standing
+from extender.state.ledger import Ledger
+from extender.verbs.filter import filter_nodes
+from tests.values import (
+    IDLE_APP,
+    N1,
+    N2,
+    app,
+    card,
+    held,
+    init,
+    node,
+    pod,
+    request,
+    row,
+    sidecar,
+)
+
+GPU_A, GPU_Z = DeviceUUID("GPU-a"), DeviceUUID("GPU-z")
+A = card("GPU-a")
+TWENTY = request(app(20_000, cores=30))
+ROWS = (row(("GPU-a", 20_000, 30)),)
+UNBOUND = pod("p", TWENTY)
+BOUND = pod("p", TWENTY, on=N1, allocation=ROWS)
+TORN = UnreadableAllocation("torn", ())
+RUNNING = ContainerStatus(RunState.RUNNING, has_started=True)
+WAITING = ContainerStatus(RunState.WAITING)
+EXITED = ContainerStatus(RunState.TERMINATED, 0, 60.0, has_started=True)
+
+
+def ledger_after(*events: Event) -> Ledger:
+    """Show two nodes of one card of the same UUID, and then what happens."""
+    ledger = Ledger()
+    for event in (NodeSeen(node(N1, A)), NodeSeen(node(N2, A)), *events):
+        ledger.apply(event)
+    return ledger
+
+
+def used(ledger: Ledger, name: NodeName = N1) -> tuple[int, int, int, int]:
+    """Read slots, MiB and percent of GPU-a, and kubelet's device ids."""
+    totals = ledger.fleet.totals(name)
+    assert totals is not None
+    usage = totals.used[GPU_A]
+    return usage.slots, usage.memory_mib, usage.core_percent, totals.kubelet_slots
+
+
+FREE = (0, 0, 0, 0)
+TAKEN = (1, 20_000, 30, 1)
+
+
+def ended(phase: PodPhase) -> PodStatus:
+    """Show a pod that has ended."""
+    return PodStatus(phase=phase)
+
+
+@dataclass(frozen=True)
+class Story:
+    """Events, what both nodes hold after them, and the pod's footing."""
+
+    events: tuple[Event, ...]
+    on_n1: tuple[int, int, int, int]
+    footing: Footing | None
+    on_n2: tuple[int, int, int, int] = FREE
+
+
+RESERVE = Reserved(UNBOUND, N1, ROWS)
+SUCCEEDED = replace(BOUND, status=ended(PodPhase.SUCCEEDED))
+FAILED = replace(BOUND, status=ended(PodPhase.FAILED))
+UNMANAGED = replace(BOUND, allocation=None)
+
+STORIES = {
+    "an unbound pod holds nothing": Story((PodSeen(UNBOUND),), FREE, Footing.NOTHING),
+    "an unbound pod's annotations are no charge": Story(
+        (PodSeen(replace(UNBOUND, allocation=ROWS)),), FREE, Footing.NOTHING
+    ),
+    "a bound pod holds its rows": Story((PodSeen(BOUND),), TAKEN, Footing.ALLOCATED),
+    "a bound pod counts on the node that it is bound to": Story(
+        (PodSeen(replace(BOUND, node_name=N2)),), FREE, Footing.ALLOCATED, TAKEN
+    ),
+    "a pod that is seen twice counts once": Story(
+        (PodSeen(BOUND), PodSeen(BOUND)), TAKEN, Footing.ALLOCATED
+    ),
+    "a pod without GPUs holds nothing": Story(
+        (PodSeen(pod("p", request(IDLE_APP), on=N1)),), FREE, Footing.NOTHING
+    ),
+    "a reservation holds before the pod is bound": Story(
+        (PodSeen(UNBOUND), RESERVE), TAKEN, Footing.RESERVED
+    ),
+    "a reservation needs no earlier sight of the pod": Story(
+        (RESERVE,), TAKEN, Footing.RESERVED
+    ),
+    "a reservation outlives another sight of the unbound pod": Story(
+        (RESERVE, PodSeen(UNBOUND)), TAKEN, Footing.RESERVED
+    ),
+    "a later reservation takes the place of the former": Story(
+        (RESERVE, Reserved(UNBOUND, N2, ROWS)), FREE, Footing.RESERVED, TAKEN
+    ),
+    "a refused Binding gives back the reservation": Story(
+        (PodSeen(UNBOUND), RESERVE, Unreserved(UNBOUND.uid)), FREE, Footing.NOTHING
+    ),
+    "giving back twice gives back once": Story(
+        (RESERVE, Unreserved(UNBOUND.uid), Unreserved(UNBOUND.uid)),
+        FREE,
+        Footing.NOTHING,
+    ),
+    "giving back for an unknown pod is nothing": Story(
+        (Unreserved(UNBOUND.uid),), FREE, None
+    ),
+    "the pod is shown bound as reserved": Story(
+        (RESERVE, PodSeen(BOUND)), TAKEN, Footing.ALLOCATED
+    ),
+    "the pod is shown bound elsewhere than reserved": Story(
+        (RESERVE, PodSeen(replace(BOUND, node_name=N2))),
+        FREE,
+        Footing.ALLOCATED,
+        TAKEN,
+    ),
+    "giving back after the pod was shown bound takes nothing": Story(
+        (RESERVE, PodSeen(BOUND), Unreserved(BOUND.uid)), TAKEN, Footing.ALLOCATED
+    ),
+    "the pod is shown bound with other rows than reserved": Story(
+        (
+            RESERVE,
+            PodSeen(replace(BOUND, allocation=(row(("GPU-a", 5_000, 0)),))),
+        ),
+        (1, 5_000, 0, 1),
+        Footing.ALLOCATED,
+    ),
+    "a bound pod without an allocation counts for kubelet only": Story(
+        (PodSeen(UNMANAGED),), (0, 0, 0, 1), Footing.UNMANAGED
+    ),
+    "an unmanaged pod that gets its rows is charged": Story(
+        (PodSeen(UNMANAGED), PodSeen(BOUND)), TAKEN, Footing.ALLOCATED
+    ),
+    "a pod that succeeded holds nothing": Story(
+        (PodSeen(BOUND), PodSeen(SUCCEEDED)), FREE, Footing.NOTHING
+    ),
+    "a pod that failed holds nothing": Story(
+        (PodSeen(BOUND), PodSeen(FAILED)), FREE, Footing.NOTHING
+    ),
+    "a pod that failed before it was bound holds no reservation": Story(
+        (RESERVE, PodSeen(replace(UNBOUND, status=ended(PodPhase.FAILED)))),
+        FREE,
+        Footing.NOTHING,
+    ),
+    "a pod that is first seen finished holds nothing": Story(
+        (PodSeen(FAILED),), FREE, Footing.NOTHING
+    ),
+    "a terminating pod holds until it is gone": Story(
+        (PodSeen(replace(BOUND, status=PodStatus(is_terminating=True))),),
+        TAKEN,
+        Footing.ALLOCATED,
+    ),
+    "a pod that is gone holds nothing": Story(
+        (PodSeen(BOUND), PodGone(BOUND.uid)), FREE, None
+    ),
+    "a pod that is gone twice is gone once": Story(
+        (PodSeen(BOUND), PodGone(BOUND.uid), PodGone(BOUND.uid)), FREE, None
+    ),
+    "an unknown pod that is gone is nothing": Story(
+        (PodGone(PodUID("never seen")),), FREE, None
+    ),
+    "a pod that is gone takes its reservation along": Story(
+        (RESERVE, PodGone(UNBOUND.uid)), FREE, None
+    ),
+    "giving back after the pod is gone is nothing": Story(
+        (RESERVE, PodGone(UNBOUND.uid), Unreserved(UNBOUND.uid)), FREE, None
+    ),
+    "a pod may come before its node": Story(
+        (NodeGone(N1), PodSeen(BOUND), NodeSeen(node(N1, A))), TAKEN, Footing.ALLOCATED
+    ),
+    "a pod may end while its node is away": Story(
+        (PodSeen(BOUND), NodeGone(N1), PodSeen(FAILED), NodeSeen(node(N1, A))),
+        FREE,
+        Footing.NOTHING,
+    ),
+    "a node that is seen again, unchanged, keeps what is held": Story(
+        (PodSeen(BOUND), NodeSeen(node(N1, A))), TAKEN, Footing.ALLOCATED
+    ),
+    "a node that is seen changed keeps what is held": Story(
+        (PodSeen(BOUND), NodeSeen(node(N1, A, card("GPU-b", index=1)))),
+        TAKEN,
+        Footing.ALLOCATED,
+    ),
+    "a node that goes and comes keeps what is held": Story(
+        (PodSeen(BOUND), NodeGone(N1), NodeGone(N1), NodeSeen(node(N1, A))),
+        TAKEN,
+        Footing.ALLOCATED,
+    ),
+    "a node whose cards go and come keeps what is held": Story(
+        (
+            PodSeen(BOUND),
+            NodeSeen(replace(node(N1), devices=None)),
+            NodeSeen(node(N1, A)),
+        ),
+        TAKEN,
+        Footing.ALLOCATED,
+    ),
+    "a card that goes and comes keeps what is held": Story(
+        (
+            PodSeen(BOUND),
+            NodeSeen(node(N1, card("GPU-b"))),
+            NodeSeen(node(N1, card("GPU-b"), card("GPU-a", index=7))),
+        ),
+        TAKEN,
+        Footing.ALLOCATED,
+    ),
+    "more than a card has is recorded, not refused": Story(
+        (PodSeen(BOUND), PodSeen(replace(BOUND, uid=PodUID("other")))),
+        (2, 40_000, 60, 2),
+        Footing.ALLOCATED,
+    ),
+}
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+def test_a_pod_counts_for_what_the_api_shows(story: Story) -> None:
+    """Each claim of the table holds, and the audit agrees."""
+    ledger = ledger_after(*story.events)
+    standing = ledger.standing(UNBOUND.uid)
+    assert (used(ledger), used(ledger, N2)) == (story.on_n1, story.on_n2)
+    assert (standing.footing if standing else None) == story.footing
+    assert audit(ledger) == []
+
+
+# A pod's life.
+
+
+def showing(*statuses: ContainerStatus, since: float = 50.0) -> PodStatus:
+    """Show containers in a sandbox that is up since `since`."""
+    return PodStatus(
+        containers=statuses, sandbox=SandboxReadiness.READY, sandbox_changed_at=since
+    )
+
+
+def test_inits_are_released_one_by_one_and_come_back_with_a_new_sandbox() -> None:
+    """Memory falls as each exits; kubelet's ids stay to the end."""
+    wanted = request(sidecar(2_000), init(20_000), init(10_000), app(3_000))
+    rows = tuple(row(("GPU-a", mib, 0)) for mib in (2_000, 20_000, 10_000, 3_000))
+    living = pod("p", wanted, on=N1, allocation=rows)
+    statuses = [
+        showing(RUNNING, RUNNING, WAITING, WAITING),
+        showing(RUNNING, EXITED, RUNNING, WAITING),
+        showing(RUNNING, EXITED, EXITED, WAITING),
+        showing(RUNNING, EXITED, EXITED, RUNNING),
+        showing(RUNNING, EXITED, EXITED, WAITING, since=70.0),
+        PodStatus(phase=PodPhase.SUCCEEDED),
+    ]
+    ledger = ledger_after()
+    shown = []
+    for status in statuses:
+        ledger.apply(PodSeen(replace(living, status=status)))
+        shown.append(used(ledger))
+        assert audit(ledger) == []
+    assert shown == [
+        (2, 22_000, 0, 2),
+        (2, 12_000, 0, 2),
+        (2, 5_000, 0, 2),
+        (2, 5_000, 0, 2),
+        (2, 22_000, 0, 2),
+        FREE,
+    ]
+
+
+def test_a_card_is_known_by_its_uuid_not_its_index() -> None:
+    """The first card is taken out, and the second moves to its index."""
+    holder = pod("p", TWENTY, on=N1, allocation=(row(("GPU-b", 20_000, 0)),))
+    ledger = ledger_after(
+        NodeSeen(node(N1, A, card("GPU-b", index=1))),
+        PodSeen(holder),
+        NodeSeen(node(N1, card("GPU-b"))),
+    )
+    totals = ledger.fleet.totals(N1)
+    assert totals is not None
+    assert totals.used == {DeviceUUID("GPU-b"): Usage(1, 20_000)}
+    assert refusals(ledger, 8_000) == {N1: "CardInsufficientMemory"}
+
+
+def refusals(ledger: Ledger, memory: int) -> dict[NodeName, str]:
+    """Ask filter about the first node, for a new pod."""
+    asking = pod("asking", request(app(memory)))
+    decision = filter_nodes(ledger.fleet, asking, [N1], None)
+    return decision.failed | decision.unresolvable
+
+
+def test_a_machine_of_the_same_name_starts_empty() -> None:
+    """Its pods' end lowers nothing below zero; in between the node is unknown."""
+    ledger = ledger_after(PodSeen(BOUND), NodeGone(N1))
+    assert refusals(ledger, 20_000) == {N1: "node unregistered"}
+    ledger.apply(NodeSeen(node(N1, card("GPU-z"))))
+    assert refusals(ledger, 20_000) == {}
+    ledger.apply(PodGone(BOUND.uid))
+    empty = NodeTotals({GPU_Z: Usage()}, frozenset(), 0, 0)
+    assert ledger.fleet.totals(N1) == empty
+    assert audit(ledger) == []
+
+
+def test_the_same_machine_comes_back_with_its_pods() -> None:
+    """Its cards are as full as before."""
+    ledger = ledger_after(PodSeen(BOUND), NodeGone(N1), NodeSeen(node(N1, A)))
+    assert refusals(ledger, 8_000) == {N1: "CardInsufficientMemory"}
+
+
+def test_a_lost_registration_is_not_a_lost_charge() -> None:
+    """Meanwhile the node is unregistered."""
+    ledger = ledger_after(PodSeen(BOUND), NodeSeen(replace(node(N1), devices=None)))
+    assert refusals(ledger, 8_000) == {N1: "node unregistered"}
+    ledger.apply(NodeSeen(node(N1, A)))
+    assert refusals(ledger, 8_000) == {N1: "CardInsufficientMemory"}
+
+
+def test_health_comes_and_goes_with_the_node_and_changes_no_charge() -> None:
+    """A sick card takes no new pod, and a mended one does."""
+    ledger = ledger_after(PodSeen(BOUND))
+    ledger.apply(NodeSeen(node(N1, card("GPU-a", is_healthy=False))))
+    assert refusals(ledger, 1_000) == {N1: "CardNotHealth"}
+    assert used(ledger) == TAKEN
+    ledger.apply(NodeSeen(node(N1, A)))
+    assert refusals(ledger, 1_000) == {}
+
+
+def test_finished_pods_free_their_slots() -> None:
+    """Three pods fill a card of three; a fourth fits when one has ended."""
+    ledger = ledger_after(NodeSeen(node(N1, card("GPU-a", slots=3))))
+    small = pod("p", request(app(1_000)), on=N1, allocation=(row(("GPU-a", 1_000, 0)),))
+    for name in "123":
+        ledger.apply(PodSeen(replace(small, uid=PodUID(name))))
+    assert refusals(ledger, 1_000) == {N1: "KubeletSlotsExhausted"}
+    ended_pod = replace(small, uid=PodUID("2"), status=ended(PodPhase.SUCCEEDED))
+    ledger.apply(PodSeen(ended_pod))
+    assert refusals(ledger, 1_000) == {}
+
+
+# Allocations that cannot be read.
+
+
+@dataclass(frozen=True)
+class Torn:
+    """A pod whose allocation cannot be read, and what becomes of its node."""
+
+    shown: tuple[Event, ...]
+    footing: Footing
+    quarantined: frozenset[DeviceUUID] = frozenset()
+    closures: int = 0
+    charged: Usage = NOTHING
+
+
+def torn(
+    *named: DeviceUUID,
+    status: PodStatus | None = None,
+    problem: str | None = None,
+) -> PodSeen:
+    """Show the pod bound, with a text that names these cards."""
+    return PodSeen(
+        replace(
+            BOUND,
+            allocation=UnreadableAllocation("torn", named),
+            status=status or PodStatus(phase=PodPhase.RUNNING),
+            request_problem=problem,
+        )
+    )
+
+
+TWO = request(IDLE_APP, app())
+
+TEARS = {
+    "the cards that it names count as full": Torn(
+        (torn(GPU_A),), Footing.QUARANTINED, frozenset({GPU_A})
+    ),
+    "it names nothing: the node is closed": Torn(
+        (torn(),), Footing.QUARANTINED, closures=1
+    ),
+    "it names cards of another node: the node is closed": Torn(
+        (torn(GPU_Z),), Footing.QUARANTINED, closures=1
+    ),
+    "it names one of the node's cards and another: that card is enough": Torn(
+        (torn(GPU_Z, GPU_A),), Footing.QUARANTINED, frozenset({GPU_A})
+    ),
+    "nothing ever started: the node stays open": Torn(
+        (torn(status=PodStatus(containers=(WAITING,))),), Footing.QUARANTINED
+    ),
+    "nothing is known to have started: the node stays open": Torn(
+        (torn(status=PodStatus()),), Footing.QUARANTINED
+    ),
+    "nothing ever started: cards that it names count as full all the same": Torn(
+        (torn(GPU_A, status=PodStatus()),), Footing.QUARANTINED, frozenset({GPU_A})
+    ),
+    "a container started: the node is closed": Torn(
+        (torn(status=PodStatus(containers=(RUNNING,))),),
+        Footing.QUARANTINED,
+        closures=1,
+    ),
+    "a lost node's phase proves nothing: the node is closed": Torn(
+        (torn(status=PodStatus(phase=PodPhase.UNKNOWN)),),
+        Footing.QUARANTINED,
+        closures=1,
+    ),
+    "a container that asks for no card started: the node stays open": Torn(
+        (
+            PodSeen(
+                pod(
+                    "p",
+                    TWO,
+                    on=N1,
+                    allocation=TORN,
+                    status=PodStatus(containers=(RUNNING, WAITING)),
+                )
+            ),
+        ),
+        Footing.QUARANTINED,
+    ),
+    "any container may be the one, where the request cannot be read": Torn(
+        (
+            PodSeen(
+                pod(
+                    "p",
+                    TWO,
+                    on=N1,
+                    allocation=TORN,
+                    status=PodStatus(containers=(RUNNING, WAITING)),
+                    problem="wrong",
+                )
+            ),
+        ),
+        Footing.QUARANTINED,
+        closures=1,
+    ),
+    "it was readable before: that still counts": Torn(
+        (PodSeen(BOUND), torn()),
+        Footing.LAST_READABLE,
+        charged=Usage(1, 20_000, 30),
+    ),
+    "it was readable before, and is torn twice": Torn(
+        (PodSeen(BOUND), torn(), torn(GPU_Z)),
+        Footing.LAST_READABLE,
+        charged=Usage(1, 20_000, 30),
+    ),
+    "we reserved it ourselves: that counts": Torn(
+        (RESERVE, torn()), Footing.LAST_READABLE, charged=Usage(1, 20_000, 30)
+    ),
+    "a reservation that was given back does not count": Torn(
+        (RESERVE, Unreserved(UNBOUND.uid), torn(GPU_A)),
+        Footing.QUARANTINED,
+        frozenset({GPU_A}),
+    ),
+    "it is mended": Torn(
+        (torn(), PodSeen(BOUND)), Footing.ALLOCATED, charged=Usage(1, 20_000, 30)
+    ),
+    "another pod of its name was readable: that does not count": Torn(
+        (
+            PodSeen(replace(BOUND, uid=PodUID("former"))),
+            PodGone(PodUID("former")),
+            torn(),
+        ),
+        Footing.QUARANTINED,
+        closures=1,
+    ),
+    "the pod ended": Torn(
+        (
+            torn(),
+            PodSeen(replace(BOUND, allocation=TORN, status=ended(PodPhase.FAILED))),
+        ),
+        Footing.NOTHING,
+    ),
+    "unbound, it is no matter": Torn(
+        (PodSeen(replace(UNBOUND, allocation=TORN)),), Footing.NOTHING
+    ),
+    "it counts on its node when the node comes back": Torn(
+        (torn(GPU_A), NodeGone(N1), NodeSeen(node(N1, A))),
+        Footing.QUARANTINED,
+        frozenset({GPU_A}),
+    ),
+    "the card that it names is taken out: the node is closed": Torn(
+        (torn(GPU_Z), NodeSeen(node(N1, A, card("GPU-y")))),
+        Footing.QUARANTINED,
+        closures=1,
+    ),
+    "the card that it names is put in: the node is open again": Torn(
+        (torn(GPU_Z), NodeSeen(node(N1, A, card("GPU-z", index=1)))),
+        Footing.QUARANTINED,
+        frozenset({GPU_Z}),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TEARS.values(), ids=TEARS)
+def test_an_allocation_that_cannot_be_read_is_held_against_its_node(case: Torn) -> None:
+    """Each claim of the table holds; kubelet's ids count unless the pod is over."""
+    ledger = ledger_after(*case.shown)
+    totals = ledger.fleet.totals(N1)
+    standing = ledger.standing(BOUND.uid)
+    assert totals is not None
+    assert standing is not None
+    assert standing.footing is case.footing
+    assert totals.quarantined == case.quarantined
+    assert totals.closures == case.closures
+    assert totals.used[GPU_A] == case.charged
+    assert totals.kubelet_slots == (case.footing is not Footing.NOTHING)
+    assert audit(ledger) == []
+
+
+# What the ledger tells.
+
+
+def test_the_ledger_tells_nodes_pods_and_places() -> None:
+    """As the API shows them, and as reserved."""
+    ledger = ledger_after(RESERVE)
+    charge = {GPU_A: Usage(1, 20_000, 30)}
+    holding = Holding(N1, charge, 1)
+    assert dict(ledger.nodes) == {N1: node(N1, A), N2: node(N2, A)}
+    assert dict(ledger.pods) == {UNBOUND.uid: UNBOUND}
+    assert ledger.reservation(UNBOUND.uid) == Reservation(N1, ROWS)
+    assert ledger.holding(UNBOUND.uid) == holding
+    assert ledger.standing(UNBOUND.uid) == Standing(holding, Footing.RESERVED, (ROWS,))
+    assert list(ledger.holdings_on(N1)) == [holding]
+    assert list(ledger.holdings_on(N2)) == []
+
+
+def test_a_place_is_reserved_until_the_pod_is_shown_bound() -> None:
+    """Wherever it is bound."""
+    ledger = ledger_after(RESERVE, PodSeen(replace(BOUND, node_name=N2)))
+    assert ledger.reservation(BOUND.uid) is None
+
+
+def test_an_unknown_pod_has_no_place() -> None:
+    """Nor a pod that is gone."""
+    ledger = ledger_after(RESERVE, PodGone(UNBOUND.uid))
+    uid = UNBOUND.uid
+    assert ledger.standing(uid) is None
+    assert ledger.reservation(uid) is None
+    assert ledger.holding(uid) is None
+    assert uid not in ledger.pods
+    assert list(ledger.standings()) == []
+
+
+def test_only_pods_that_count_somewhere_are_listed() -> None:
+    """In the order of their arrival."""
+    other = replace(BOUND, uid=PodUID("other"))
+    idle = replace(UNBOUND, uid=PodUID("idle"))
+    ledger = ledger_after(PodSeen(other), PodSeen(idle), PodSeen(BOUND))
+    assert [shown.uid for shown, _ in ledger.standings()] == ["other", BOUND.uid]
+
+
+def test_holdings_are_kept_for_nodes_that_are_away() -> None:
+    """They are there when the node comes."""
+    ledger = ledger_after(NodeGone(N1), PodSeen(BOUND))
+    assert [holding.charge for holding in ledger.holdings_on(N1)] == [
+        {GPU_A: Usage(1, 20_000, 30)}
+    ]
+    assert ledger.fleet.totals(N1) is None
+
+
+def test_nodes_that_come_as_objects_are_not_recorded() -> None:
+    """They show their own cards, with what the ledger holds there."""
+    ledger = ledger_after(PodSeen(BOUND))
+    brought = ledger.fleet_of([node(N1, card("GPU-a", memory=80_000))])
+    totals = brought.totals(N1)
+    assert totals is not None
+    assert totals.used == {GPU_A: Usage(1, 20_000, 30)}
+    assert brought.totals(N2) is None
+    assert ledger.nodes[N1] == node(N1, A)
+
+
+def test_nominated_pods_are_told_by_priority() -> None:
+    """Those of at least the asker's, and never the asker itself."""
+    waiting = replace(UNBOUND, nominated_node=N1, priority=10)
+    other = replace(waiting, uid=PodUID("other"), priority=5)
+    ledger = ledger_after(PodSeen(waiting), PodSeen(other))
+    asker = replace(UNBOUND, uid=PodUID("asker"))
+    assert ledger.nominated_before(replace(asker, priority=5)) == [waiting, other]
+    assert ledger.nominated_before(replace(asker, priority=6)) == [waiting]
+    assert ledger.nominated_before(replace(asker, priority=11)) == []
+    assert ledger.nominated_before(other) == [waiting]
+
+
+NO_LONGER_NOMINATED: dict[str, Event] = {
+    "bound": PodSeen(replace(BOUND, nominated_node=N1)),
+    "reserved": Reserved(replace(UNBOUND, nominated_node=N1), N1, ROWS),
+    "no longer nominated": PodSeen(UNBOUND),
+    "terminating": PodSeen(
+        replace(UNBOUND, nominated_node=N1, status=PodStatus(is_terminating=True))
+    ),
+    "failed": PodSeen(
+        replace(UNBOUND, nominated_node=N1, status=ended(PodPhase.FAILED))
+    ),
+    "gone": PodGone(UNBOUND.uid),
+}
+
+
+@pytest.mark.parametrize("event", NO_LONGER_NOMINATED.values(), ids=NO_LONGER_NOMINATED)
+def test_a_nomination_ends_when_the_pod_no_longer_waits(event: Event) -> None:
+    """Whatever its status still says of a nomination."""
+    ledger = ledger_after(PodSeen(replace(UNBOUND, nominated_node=N1)), event)
+    assert ledger.nominated_before(replace(UNBOUND, uid=PodUID("asker"))) == []
+
+
+def test_a_nominated_pod_without_gpus_holds_no_room() -> None:
+    """kube-scheduler counts it itself."""
+    waiting = replace(pod("q", request(IDLE_APP)), nominated_node=N1)
+    assert ledger_after(PodSeen(waiting)).nominated_before(UNBOUND) == []
+
+
+# The audit can fail.
+
+
+def test_the_audit_finds_a_total_that_its_pods_do_not_add_up_to() -> None:
+    """The difference names the node and both totals."""
+    ledger = ledger_after(PodSeen(BOUND))
+    ledger.fleet.add(held(N1, {"GPU-a": Usage(0, 1)}))
+    right = NodeTotals({GPU_A: Usage(1, 20_000, 30)}, frozenset(), 1, 0)
+    wrong = replace(right, used={GPU_A: Usage(1, 20_001, 30)})
+    assert audit(ledger) == [Difference(N1, wrong, right)]
+
+
+@pytest.mark.parametrize(
+    "corruption",
+    [
+        held(N1, {"GPU-a": Usage(1)}),
+        held(N1, {"GPU-a": Usage(0, 0, 1)}),
+        held(N1, {}, kubelet=1),
+        Holding(N1, {}, quarantined=(GPU_A,)),
+        Holding(N1, {}, hides_devices=True),
+    ],
+    ids=["slots", "percent", "device ids", "quarantine", "closure"],
+)
+def test_the_audit_sees_every_total(corruption: Holding) -> None:
+    """Slots, percent, device ids, quarantines and closures, in both directions."""
+    ledger = ledger_after(PodSeen(BOUND))
+    ledger.fleet.add(corruption)
+    assert [difference.node_name for difference in audit(ledger)] == [N1]
+    ledger.fleet.subtract(corruption)
+    assert audit(ledger) == []
+
+
+def test_the_audit_finds_a_node_that_was_forgotten() -> None:
+    """It has no totals where it should have some."""
+    ledger = ledger_after()
+    ledger.fleet.remove(N2)
+    (difference,) = audit(ledger)
+    assert (difference.node_name, difference.recorded) == (N2, None)
+
+
+def test_rows_are_charged_by_position() -> None:
+    """An init's row is the init's: it goes when the init has exited."""
+    wanted = request(init(20_000), app(3_000))
+    rows: Allocation = (row(("GPU-a", 20_000, 0)), row(("GPU-a", 3_000, 0)))
+    exited = pod("p", wanted, on=N1, allocation=rows, status=showing(EXITED, WAITING))
+    assert used(ledger_after(PodSeen(exited))) == (1, 3_000, 0, 1)
+
+
+# Edits of a bound pod's allocation, and views that come late.
+
+HALVED = replace(BOUND, allocation=(row(("GPU-a", 10_000, 60)),))
+VIEWS: dict[str, tuple[list[Event], tuple[int, int, int, int]]] = {
+    "edited downwards: the containers still hold the old": (
+        [PodSeen(BOUND), PodSeen(HALVED)],
+        (1, 20_000, 60, 1),
+    ),
+    "edited and edited back: the largest of all counts": (
+        [PodSeen(BOUND), PodSeen(HALVED), PodSeen(BOUND)],
+        (1, 20_000, 60, 1),
+    ),
+    "taken away: the old counts": (
+        [PodSeen(BOUND), PodSeen(UNMANAGED)],
+        (1, 20_000, 30, 1),
+    ),
+    "taken away, then garbled: the old counts": (
+        [PodSeen(BOUND), PodSeen(UNMANAGED), PodSeen(replace(BOUND, allocation=TORN))],
+        (1, 20_000, 30, 1),
+    ),
+    "edited before a restart: only what is shown is known": (
+        [PodSeen(HALVED)],
+        (1, 10_000, 60, 1),
+    ),
+    "reserved, then bound by another replica with other rows": (
+        [RESERVE, PodSeen(HALVED)],
+        (1, 10_000, 60, 1),
+    ),
+    "a view from before the bind comes late": (
+        [PodSeen(BOUND), PodSeen(UNBOUND)],
+        (1, 20_000, 30, 1),
+    ),
+    "a view from before the end comes late": (
+        [PodSeen(BOUND), PodSeen(SUCCEEDED), PodSeen(BOUND)],
+        (0, 0, 0, 0),
+    ),
+    "a reservation that was decided from an old view": (
+        [PodSeen(BOUND), RESERVE, Unreserved(BOUND.uid)],
+        (1, 20_000, 30, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize(("events", "expected"), VIEWS.values(), ids=VIEWS)
+def test_what_a_bound_pod_holds_is_not_talked_away(
+    events: list[Event], expected: tuple[int, int, int, int]
+) -> None:
+    """Neither by an edit of its annotations nor by a view that is late."""
+    ledger = ledger_after(*events)
+    assert used(ledger) == expected
+    assert audit(ledger) == []

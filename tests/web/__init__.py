@@ -1,0 +1,1 @@
+"""The HTTP door: real bytes, over loopback, to an extender on an embedded cluster."""
