@@ -22,6 +22,7 @@ A refusal (a pod does not fit) is an answer, not an error.
 from typing import Final
 
 _LONGEST_VALUE: Final = 80
+_LONGEST_TEXT: Final = 300
 
 
 class ExtenderError(Exception):
@@ -42,10 +43,11 @@ class WireError(ExtenderError):
     """
 
     def __init__(self, field: str, value: object, expected: str) -> None:
+        where, wanted = _cut(field, _LONGEST_TEXT), _cut(expected, _LONGEST_TEXT)
         if value is None:
-            super().__init__(f"{field}: missing or null, expected {expected}")
+            super().__init__(f"{where}: missing or null, expected {wanted}")
         else:
-            super().__init__(f"{field}: {_shown(value)} is not {expected}")
+            super().__init__(f"{where}: {_shown(value)} is not {wanted}")
         self.field = field
         self.value = value
         self.expected = expected
@@ -65,7 +67,12 @@ def _shown(value: object) -> str:
         text = repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or digits without end
         return f"a {type(value).__name__}"
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
+    return _cut(text, _LONGEST_VALUE)
+
+
+def _cut(text: str, longest: int) -> str:
+    """Shorten what a sender may make as long as it likes."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 class MalformedBody(WireError):

@@ -19,7 +19,7 @@ from extender.state.events import Event, Reserved, Unreserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import FilterDecision, filter_nodes
-from extender.verbs.nominations import nominated_holdings
+from extender.verbs.nominations import Nomination, nominations
 from extender.verbs.prioritize import score_nodes
 from extender.verbs.verdicts import NodeVerdict, judge_node
 from extender.wire.allocation import allocation_annotations, allocation_labels
@@ -97,6 +97,8 @@ class Extender:
         self._is_synced = False
         self._binds_in_flight: dict[PodUID, asyncio.Task[str]] = {}
         self._warned: set[PodUID] = set()
+        self._nominations: list[Nomination] = []
+        self._nominations_generation = -1
 
     @property
     def ledger(self) -> Ledger:
@@ -150,7 +152,14 @@ class Extender:
         return replace(verdict, problem=self._why_no_card_counts(node_name))
 
     def _nominated(self, fleet: Fleet, pod: Pod) -> list[Holding]:
-        return nominated_holdings(fleet, self._ledger.nominated_before(pod))
+        if fleet is not self._ledger.fleet:
+            found = nominations(fleet, self._ledger.nominated())
+        else:
+            if self._nominations_generation != self._ledger.generation:
+                self._nominations = nominations(fleet, self._ledger.nominated())
+                self._nominations_generation = self._ledger.generation
+            found = self._nominations
+        return [each.holding for each in found if each.holds_against(pod)]
 
     def _why_no_card_counts(self, node_name: NodeName) -> str | None:
         node = self._ledger.nodes.get(node_name)
@@ -248,8 +257,12 @@ class Extender:
 
     def _why_not(self, pod: Pod, node_name: NodeName) -> str:
         verdict = self.judge(pod, node_name)
-        reasons = verdict.reasons if verdict else ()
-        return f"no longer fits: {', '.join(reason.value for reason in reasons)}"
+        if verdict is None:
+            return "no longer fits"
+        why = ", ".join(reason.value for reason in verdict.reasons)
+        return f"no longer fits: {why}" + (
+            f" ({verdict.problem})" if verdict.problem else ""
+        )
 
     def _candidates(self, args: ExtenderArgs) -> tuple[Fleet, Sequence[NodeName]]:
         """Give the cards to judge by, and the names in question.

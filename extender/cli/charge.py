@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from extender.cli.options import output_option, read_input
+from extender.cli.terminal import console as open_console
+from extender.cli.terminal import printable
 from extender.cli.usages import devices_of, indented, phase_table, usage_json
 from extender.core.model import (
     NOTHING,
@@ -171,7 +173,7 @@ def _as_json(each: ChargedPod) -> dict[str, object]:
 
 
 def _print_tables(charged: Sequence[ChargedPod], pod_count: int) -> None:
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = open_console()
     if not pod_count:
         console.print("no pod found in the input")
     elif not charged:
@@ -187,17 +189,20 @@ def _print_pod(console: Console, each: ChargedPod) -> None:
     phase = f", {each.pod.status.phase}" if each.pod else ""
     where = f"on {each.node}" if each.node else "unbound"
     console.print(
-        Text.assemble((f"{each.namespace}/{each.name}", "bold"), f" {where}{phase}")
+        Text.assemble(
+            (printable(f"{each.namespace}/{each.name}"), "bold"),
+            printable(f" {where}{phase}"),
+        )
     )
     if each.error is not None or each.pod is None:
-        console.print(f"  cannot be read: {each.error}", style="red", markup=False)
+        console.print(printable(f"  cannot be read: {each.error}"), style="red")
     else:
         totals = [
             ("effective", effective_usage(each.usages)),
             ("charged now", each.now),
         ]
         for uuid in devices_of(each.usages):
-            console.print(f"  {uuid}", soft_wrap=True)
+            console.print(printable(f"  {uuid}"), soft_wrap=True)
             table = phase_table(
                 each.pod.containers,
                 each.usages,

@@ -7,6 +7,7 @@ import click
 from extender.cli.charge import charge
 from extender.cli.schedule import schedule
 from extender.cli.serve import serve
+from extender.cli.terminal import printable
 from extender.errors import ExtenderError
 
 EXIT_UNUSABLE_INPUT = 2
@@ -33,5 +34,8 @@ def main() -> None:
     try:
         cli()
     except ExtenderError as error:
-        click.echo(f"gpu-extender: {error}", err=True)
+        click.echo(printable(f"gpu-extender: {error}"), err=True)
+        sys.exit(EXIT_UNUSABLE_INPUT)
+    except (OSError, UnicodeEncodeError) as error:
+        click.echo(f"gpu-extender: cannot write the output: {error}", err=True)
         sys.exit(EXIT_UNUSABLE_INPUT)

@@ -46,9 +46,9 @@ def read_input(file: Path) -> bytes:
     Raises:
         SettingsError: It cannot be read.
     """
-    if str(file) == "-":
-        return sys.stdin.buffer.read()
     try:
-        return file.read_bytes()
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except AttributeError as error:  # sys.stdin is None where it was closed
+        raise SettingsError("standard input is closed") from error
     except OSError as error:
         raise SettingsError(f"{file}: {error.strerror}") from error

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from extender.cli.terminal import printable
 from extender.cli.usages import (
     devices_of,
     indented,
@@ -80,9 +81,9 @@ def print_placed(
     fitted = "1 node fits" if count == 1 else f"{count} nodes fit"
     console.print(
         Text.assemble(
-            (pod.full_name, "bold"),
+            (printable(pod.full_name), "bold"),
             " -> ",
-            (placed.node_name, "bold green"),
+            (printable(placed.node_name), "bold green"),
             f"  score {placed.score} of 10; {fitted}",
         )
     )
@@ -96,7 +97,8 @@ def print_placed(
     effective = effective_usage(usages)
     for uuid in devices_of(usages):
         device = devices[uuid]
-        console.print(f"  card {device.index}: {uuid} {device.model}", soft_wrap=True)
+        card = f"  card {device.index}: {uuid} {device.model}"
+        console.print(printable(card), soft_wrap=True)
         charged = [("charged (largest phase)", effective)]
         console.print(indented(phase_table(pod.containers, usages, uuid, charged)))
 
@@ -112,7 +114,7 @@ def _containers_table(pod: Pod, index_of: Mapping[DeviceUUID, int]) -> Table:
         cards = ", ".join(str(index_of[share.device_uuid]) for share in row)
         first = row[0] if row else None
         table.add_row(
-            container.name,
+            printable(container.name),
             container.lifetime.value,
             cards or "-",
             str(first.memory_mib) if first else "-",

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from extender.cli.terminal import printable
 from extender.cli.usages import indented, usage_json
 from extender.core.reasons import Reason
 from extender.embedded.scheduler import RefusedPod
@@ -57,11 +58,13 @@ def print_refused(console: Console, refused: RefusedPod) -> None:
     """Print each node's reasons with numbers."""
     console.print(
         Text.assemble(
-            (refused.pod.full_name, "bold"), " -> ", ("fits nowhere", "bold red")
+            (printable(refused.pod.full_name), "bold"),
+            " -> ",
+            ("fits nowhere", "bold red"),
         )
     )
     if refused.pod.request_problem is not None:
-        console.print(f"  {refused.pod.request_problem}", markup=False)
+        console.print(printable(f"  {refused.pod.request_problem}"))
         return
     if not refused.verdicts:
         console.print("  the cluster has no node")
@@ -76,7 +79,8 @@ def print_refused(console: Console, refused: RefusedPod) -> None:
         whose = f"{verdict.container}: " if asking > 1 and verdict.container else ""
         for number, (cards, reason, numbers) in enumerate(_lines(verdict)):
             node = verdict.node_name if number == 0 else ""
-            table.add_row(node, cards, reason, f"{whose if cards else ''}{numbers}")
+            in_numbers = printable(f"{whose if cards else ''}{numbers}")
+            table.add_row(printable(node), cards, reason, in_numbers)
     console.print(indented(table))
     if any(verdict.is_unresolvable for verdict in refused.verdicts):
         console.print("  * would not fit there either if no pod held anything")

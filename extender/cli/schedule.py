@@ -8,13 +8,15 @@ from pathlib import Path
 
 import click
 import orjson
-from rich.console import Console
 
 from extender.cli.options import cluster_option, output_option, read_input
 from extender.cli.placed import placed_json, print_placed
 from extender.cli.refused import print_refused, refused_json
+from extender.cli.terminal import console as open_console
+from extender.cli.terminal import printable
 from extender.embedded.documents import objects_in
 from extender.embedded.scheduler import PlacedPod, RefusedPod, schedule_pod
+from extender.errors import SettingsError
 from extender.runtime import EmbeddedExtender, embed
 from extender.settings import SchedulingSettings
 from extender.wire.objects import JsonObject
@@ -50,6 +52,8 @@ def schedule(
     """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
     logging.basicConfig(level=logging.ERROR)  # warnings stand beside their pod
     pods = [obj for file in files for obj in objects_in(read_input(file), str(file))]
+    if not pods:
+        raise SettingsError("no pod found in the input")
     embedded = embed(cluster_files, SchedulingSettings())
     outcomes = asyncio.run(_schedule_all(embedded, pods))
     if output == "json":
@@ -79,7 +83,7 @@ def _as_json(outcome: PlacedPod | RefusedPod) -> dict[str, object]:
 def _print_all(
     embedded: EmbeddedExtender, outcomes: Sequence[PlacedPod | RefusedPod]
 ) -> None:
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = open_console()
     for outcome in outcomes:
         match outcome:
             case PlacedPod():
@@ -87,7 +91,7 @@ def _print_all(
             case RefusedPod():
                 print_refused(console, outcome)
         for warning in outcome.pod.warnings:
-            console.print(f"  warning: {warning}", style="yellow", markup=False)
+            console.print(f"  warning: {printable(warning)}", style="yellow")
         console.print()
     placed = sum(isinstance(each, PlacedPod) for each in outcomes)
     console.print(

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from extender.cli.options import cluster_option
+from extender.cli.terminal import printable
 from extender.core.model import UnreadableAllocation
 from extender.runtime import EmbeddedExtender, embed, serve_embedded
 from extender.settings import Settings, http_settings
@@ -65,7 +66,7 @@ def _summary(embedded: EmbeddedExtender) -> str:
         f"{len(ledger.nodes)} nodes, {len(usable)} with cards that count: {cards}",
         f"{len(ledger.pods)} pods, {charged} charged on these cards",
     ]
-    lines += [f"  {trouble}" for trouble in _troubles(ledger)]
+    lines += [printable(f"  {trouble}") for trouble in _troubles(ledger)]
     return "\n".join(lines)
 
 
@@ -80,3 +81,8 @@ def _troubles(ledger: Ledger) -> Iterator[str]:
             yield f"{where}: asks for cards but has no allocation; not charged"
         elif isinstance(pod.allocation, UnreadableAllocation):
             yield f"{where}: {pod.allocation.problem}"
+        elif standing.holding is not None:
+            totals = ledger.fleet.totals(standing.holding.node_name)
+            for uuid in standing.holding.charge:
+                if totals is not None and uuid not in totals.used:
+                    yield f"{where}: holds {uuid}, which the node does not show"

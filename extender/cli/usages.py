@@ -6,6 +6,7 @@ from dataclasses import asdict
 from rich.padding import Padding
 from rich.table import Table
 
+from extender.cli.terminal import printable
 from extender.core.model import (
     NOTHING,
     Charge,
@@ -38,7 +39,7 @@ def phase_name(phase: Phase, containers: Sequence[Container]) -> str:
         for container in containers[: phase.init_index]
         if container.lifetime is Lifetime.SIDECAR
     ]
-    return " + ".join([f"init {name}", *beside])
+    return printable(" + ".join([f"init {name}", *beside]))
 
 
 def phases_json(

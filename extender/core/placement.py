@@ -199,6 +199,8 @@ def first_in_order(
     Returns:
         bool (W, N).
     """
+    if count * len(eligible) > _MOST_STEPS:
+        return _first_by_sorting(order, eligible, preferred, count)
     chosen = np.zeros_like(eligible)
     left = eligible.copy()
     for _ in range(count):
@@ -213,6 +215,21 @@ def first_in_order(
         chosen |= taken
         left &= ~taken
     return chosen
+
+
+_MOST_STEPS: Final = 64
+"""Picking one by one is several times faster than sorting up to about here."""
+
+
+def _first_by_sorting(
+    order: Floats, eligible: Mask, preferred: Mask | None, count: int
+) -> Mask:
+    is_preferred = preferred if preferred is not None else eligible
+    tier = np.where(eligible, np.where(is_preferred, 0, 1), 2)
+    by_rank = np.lexsort((order, tier), axis=0)
+    is_among_first = np.zeros_like(eligible)
+    np.put_along_axis(is_among_first, by_rank[:count], values=True, axis=0)
+    return is_among_first & eligible
 
 
 _BEHIND_ALL: Final = np.float64(1e300)

@@ -158,6 +158,8 @@ class EmbeddedCluster:
             raise Conflict(f"pod {pod.full_name} has uid {pod.uid}, not {binding.uid}")
         if pod.node_name is not None:
             raise Conflict(f"pod {pod.full_name} is already bound to {pod.node_name}")
+        if object_at(obj, "spec", "pod").get("schedulingGates"):
+            raise Conflict(f"pod {pod.full_name} has scheduling gates")
         if pod.status.is_terminating:
             raise Conflict(f"pod {pod.full_name} is being deleted")
         if binding.node_name not in self._nodes:

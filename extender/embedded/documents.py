@@ -48,34 +48,60 @@ def _documents(content: bytes, source: str) -> list[object]:
         except orjson.JSONDecodeError as error:
             raise BadObject(source, _start_of(text), f"JSON: {error}") from error
     try:
-        return [_as_json(each, source) for each in yaml.load_all(text, _Loader)]
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        problem = " ".join(str(error).split())
+        return list(_yaml_documents(text, source))
+    except _YAML_FAULTS as error:
+        problem = " ".join(str(error).split()) or type(error).__name__
         raise BadObject(source, _start_of(text), f"YAML: {problem}") from error
+
+
+_YAML_FAULTS: Final = (
+    yaml.YAMLError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What PyYAML raises, the last ones for explicit tags on texts that do not fit them."""
+
+
+def _yaml_documents(text: bytes, source: str) -> Iterator[object]:
+    loader = _Loader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            if node is None:
+                continue
+            _refuse_aliases(node, source)
+            yield _as_json(loader.construct_document(node), source)
+    finally:
+        loader.dispose()
+
+
+def _refuse_aliases(root: yaml.Node, source: str) -> None:
+    """Refuse aliases: a few lines of them can stand for gigabytes."""
+    seen: set[int] = set()
+    left: list[yaml.Node] = [root]
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            raise BadObject(
+                source, Described("an alias (*name)"), "taken: write it out"
+            )
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            left.extend(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            left.extend(part for pair in node.value for part in pair)
 
 
 def _as_json(document: object, source: str) -> object:
     """Give a YAML document the types of JSON, so that it can be written as such."""
-    _refuse_shared_parts(document, source)
     try:
         return orjson.loads(orjson.dumps(document))
     except orjson.JSONEncodeError as error:
         raise BadObject(source, Described("a value"), f"JSON: {error}") from error
-
-
-def _refuse_shared_parts(document: object, source: str) -> None:
-    """Refuse what YAML aliases make: a few lines of them can stand for gigabytes."""
-    seen: set[int] = set()
-    left = [document]
-    while left:
-        part = left.pop()
-        if isinstance(part, dict | list):
-            if id(part) in seen:
-                raise BadObject(
-                    source, Described("an alias (*name)"), "taken: write it out"
-                )
-            seen.add(id(part))
-            left.extend(part.values() if isinstance(part, dict) else part)
 
 
 def _items(document: JsonObject) -> Iterator[JsonObject]:

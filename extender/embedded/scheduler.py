@@ -55,6 +55,8 @@ async def schedule_pod(
     pod = cluster.add_pod_object(obj)
     if pod.node_name is not None:
         raise Conflict(f"pod {pod.full_name} is bound to {pod.node_name} already")
+    if pod.status.is_finished or pod.status.is_terminating:
+        raise Conflict(f"pod {pod.full_name} has ended, or is being deleted")
     names = sorted(NodeName(name) for name in cluster.nodes)
     fitting = extender.filter(ExtenderArgs(pod, names, None)).fitting
     if not fitting:

@@ -159,9 +159,11 @@ def _may_hold_devices(pod: Pod) -> bool:
 
     Where the request cannot be read, any container may be one that asks.
     """
-    if pod.status.phase is not PodPhase.PENDING:
-        return True
-    return any(
-        (asked.count or pod.request_problem) and pod.status.of(index).has_started
+    asking = [
+        index
         for index, asked in enumerate(pod.request.containers)
-    )
+        if asked.count or pod.request_problem
+    ]
+    if pod.status.phase is not PodPhase.PENDING:
+        return bool(asking)
+    return any(pod.status.of(index).has_started for index in asking)

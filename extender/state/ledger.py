@@ -48,6 +48,7 @@ class Ledger:
         self._standings: dict[PodUID, Standing] = {}
         self._held_on: dict[NodeName, dict[PodUID, Holding]] = {}
         self._nominated: dict[PodUID, Pod] = {}
+        self._generation = 0
 
     @property
     def fleet(self) -> Fleet:
@@ -87,16 +88,14 @@ class Ledger:
             if standing.footing is not Footing.NOTHING:
                 yield self._pods[pod_uid], standing
 
-    def nominated_before(self, pod: Pod) -> list[Pod]:
-        """List the other unbound pods that others were evicted for.
+    @property
+    def generation(self) -> int:
+        """How many events were applied: what was worked out holds while it stays."""
+        return self._generation
 
-        Those of at least the priority of `pod`: room is held against equals too.
-        """
-        return [
-            rival
-            for rival in self._nominated.values()
-            if rival.uid != pod.uid and rival.priority >= pod.priority
-        ]
+    def nominated(self) -> Iterable[Pod]:
+        """List the unbound pods that others were evicted for."""
+        return self._nominated.values()
 
     def fleet_of(self, nodes: Sequence[Node]) -> Fleet:
         """Combine the inventory of `nodes` with what the ledger holds on them.
@@ -113,6 +112,7 @@ class Ledger:
 
         Cost: O(cards + holdings) of one node for `NodeSeen`, O(1) for the others.
         """
+        self._generation += 1
         match event:
             case NodeSeen(node):
                 self._see_node(node)

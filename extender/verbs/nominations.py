@@ -6,15 +6,28 @@ against pods of equal or lower priority.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import Pod
+from extender.core.model import NodeName, Pod
 from extender.core.phases import container_usages, effective_usage
 from extender.verbs.bind import choose_devices, choose_devices_when_empty
 
 
-def nominated_holdings(fleet: Fleet, nominated: Iterable[Pod]) -> list[Holding]:
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """What a nominated pod will hold."""
+
+    pod: Pod
+    holding: Holding
+
+    def holds_against(self, other: Pod) -> bool:
+        """Whether `other` has to leave this room: room is held against equals too."""
+        return self.pod.uid != other.uid and self.pod.priority >= other.priority
+
+
+def nominations(fleet: Fleet, nominated: Iterable[Pod]) -> list[Nomination]:
     """Decide which cards nominated pods will get, the most important first.
 
     Where a pod does not fit yet, since its victims are still there, it is counted on
@@ -25,16 +38,20 @@ def nominated_holdings(fleet: Fleet, nominated: Iterable[Pod]) -> list[Holding]:
         fleet: Cards and totals.
         nominated: Unbound pods with a nominated node, which ask for devices.
     """
-    found: list[Holding] = []
+    found: list[Nomination] = []
+    held_on: dict[NodeName, list[Holding]] = {}
     for pod in sorted(nominated, key=lambda pod: (-pod.priority, pod.full_name)):
         node_name = pod.nominated_node
         if node_name is None:
             continue
+        held = held_on.setdefault(node_name, [])
         allocation = choose_devices(
-            fleet, pod, node_name, None, found
+            fleet, pod, node_name, None, held
         ) or choose_devices_when_empty(fleet, pod, node_name)
         if allocation is not None:
             usages = container_usages(pod.request.lifetimes, allocation)
             charge = effective_usage(usages)
-            found.append(Holding(node_name, charge, pod.request.kubelet_slots))
+            holding = Holding(node_name, charge, pod.request.kubelet_slots)
+            held.append(holding)
+            found.append(Nomination(pod, holding))
     return found

@@ -104,6 +104,9 @@ def read_allocation(
         rows = decode_rows(text, field)
     except BadAnnotation as error:
         return UnreadableAllocation(str(error), _named_devices(text))
+    if any(share.memory_mib == 0 for row in rows for share in row):
+        problem = f"{field}: memory 0 would mean no limit, so what is held is not known"
+        return UnreadableAllocation(problem, _named_devices(text))
     if [len(row) for row in rows] == list(counts):
         return rows
     filled = [row for row in rows if row]

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from extender.core.model import NodeName, Pod, PodUID
-from extender.errors import BadObject, MalformedBody
+from extender.errors import BadObject, Described, MalformedBody
 from extender.wire.objects import JsonObject, as_object, list_at, name_at, shown
 from extender.wire.pods import PodReader
 
@@ -123,7 +123,8 @@ def encode_filter_result(
         return orjson.dumps(result)
     except orjson.JSONEncodeError as failure:
         # The parser takes deeper nesting than the writer.
-        raise MalformedBody("Nodes.items", "an object", str(failure)) from failure
+        wanted = f"such that it can be sent back: {failure}"
+        raise MalformedBody("Nodes.items", Described("an object"), wanted) from failure
 
 
 def encode_host_priorities(scores: Sequence[tuple[NodeName, int]]) -> bytes:

@@ -275,9 +275,10 @@ def test_pod_without_devices_is_placed(cluster: Path) -> None:
 
 
 def test_nothing_to_do_is_done(cluster: Path, tmp_path: Path) -> None:
-    """No pod is no refusal; no node is one."""
+    """No pod is no input; no node is a refusal."""
     outcome = scheduled(cluster)
-    assert (outcome.code, outcome.json) == (0, {"pods": []})
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "gpu-extender: no pod found in the input\n"
     empty = tmp_path / "empty.yaml"
     empty.write_text("")
     outcome = scheduled(empty, TWELVE)

@@ -1,5 +1,6 @@
 """What cannot be used: one clear line, exit code 2, and never a traceback."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,15 @@ def test_real_command_complains_in_one_line(tmp_path: Path) -> None:
     assert (outcome.code, outcome.out) == (2, "")
     expected = f"gpu-extender: {missing}: No such file or directory\n"
     assert outcome.err == expected
+
+
+def test_control_characters_are_written_out(tmp_path: Path) -> None:
+    """Kubernetes checks no annotation's text; a terminal must not obey it."""
+    evil = "GPU-\x1b[2J\x07"
+    obj = pod("p").app("a", gpu=1).on("n1").holding(f"{evil},NVIDIA,1,0:;").build()
+    file = tmp_path / "pods.json"
+    file.write_text(json.dumps(obj))
+    outcome = gpu_extender("charge", "-f", file)
+    assert outcome.code == 0
+    assert "GPU-\\x1b[2J\\x07" in outcome.out
+    assert "\x1b" not in outcome.out

@@ -77,7 +77,7 @@ def test_yaml_has_the_types_of_json() -> None:
 
 
 def test_alias_is_refused() -> None:
-    """A few lines of aliases can stand for gigabytes; scalars may be shared."""
+    """A few lines of aliases can stand for gigabytes, long texts too."""
     with pytest.raises(BadObject, match=r"dump\.yaml.*alias"):
         read("a: &x {b: 1}\nc: *x\n")
     bomb = "a0: &a0 [x]\n" + "".join(
@@ -90,7 +90,27 @@ def test_alias_is_refused() -> None:
         read("&x [*x]")
     with pytest.raises(BadObject, match="alias"):
         read("base: &b {n: {m: 1}}\nmore: {<<: *b}\n")
-    assert read("a: &x same\nb: *x\n") == [{"a": "same", "b": "same"}]
+    with pytest.raises(BadObject, match="alias"):
+        read("a: &x same\nb: *x\n")
+    assert read("a: &unused 1\n") == [{"a": 1}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '!!timestamp "abc"',
+        '!!bool "abc"',
+        '!!int ""',
+        '!!int "-"',
+        '!!float ""',
+        "!!python/object:os.system {}",
+        "1" + ":00" * 300 + ".5",
+    ],
+)
+def test_value_that_yaml_chokes_on_is_refused(value: str) -> None:
+    """With our error, whatever the parser raises."""
+    with pytest.raises(BadObject, match=r"dump\.yaml.*YAML"):
+        read(f"x: {value}\n")
 
 
 WRONG: dict[str, tuple[str | bytes, str]] = {

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ from extender.core.model import (
     Usage,
 )
 from extender.core.phases import container_usages
-from extender.core.placement import NO_CONTAINER, Placement, place
+from extender.core.placement import NO_CONTAINER, Placement, first_in_order, place
 from extender.core.policies import node_scores
 from extender.core.reasons import REASON_OF
 from extender.state.audit import audit
@@ -508,3 +509,30 @@ def test_a_pod_is_judged_as_if_it_held_nothing_itself(
     assert audit(ledger) == []
     by_objects = ledger.fleet_of(list(ledger.nodes.values()))
     assert answers(by_objects, asking, ledger) == before
+
+
+@given(
+    width=st.sampled_from([1, 4, 16, 64]),
+    count=st.integers(1, 16),
+    seed=st.integers(0, 2**32 - 1),
+    has_preferred=st.booleans(),
+)
+def test_the_first_cards_in_order_are_those_of_a_plain_sort(
+    width: int, count: int, seed: int, *, has_preferred: bool
+) -> None:
+    """Of few cards or many: preferred ones, then the lowest, then the first."""
+    random = np.random.default_rng(seed)
+    order = random.integers(-3, 3, (width, 5)).astype(np.float64)
+    eligible = random.random((width, 5)) < random.random()
+    preferred = random.random((width, 5)) < random.random() if has_preferred else None
+    chosen = first_in_order(order, eligible, preferred, count)
+    for column in range(5):
+        ranked = sorted(
+            eligible[:, column].nonzero()[0].tolist(),
+            key=lambda card, at=column: (
+                preferred is not None and not preferred[card, at],
+                order[card, at],
+                card,
+            ),
+        )
+        assert chosen[:, column].nonzero()[0].tolist() == sorted(ranked[:count])

@@ -52,7 +52,7 @@ uuids = (
     .filter(bool)
     .map(DeviceUUID)
 )
-shares = st.builds(Share, uuids, numbers, numbers)
+shares = st.builds(Share, uuids, st.integers(1, MAX_INT32), numbers)
 allocations: st.SearchStrategy[Allocation] = st.lists(
     st.lists(shares, max_size=3).map(tuple), max_size=5
 ).map(tuple)

@@ -331,6 +331,6 @@ async def test_odd_body_is_answered(
 async def test_pod_has_a_smaller_limit_of_its_own(serve: Serve) -> None:
     """YAML takes seconds per MiB, and no API server stores pods of that size."""
     scheduler = await serve(CARD)
-    answer = await _refused(scheduler, "/pods", b" " * (1024 * 1024 + 1))
+    answer = await _refused(scheduler, "/pods", BytesIO(b" " * (1024 * 1024 + 1)))
     assert answer.status == 413
     assert _error(answer).startswith("body: 1048577 bytes")

@@ -19,6 +19,7 @@ from extender.core.model import (
     Usage,
 )
 from extender.core.reasons import CODES, Reason, joined
+from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
 from tests.values import (
     IDLE_APP,
@@ -556,3 +557,18 @@ def test_reasons_are_joined_by_their_words() -> None:
     bits = sum(1 << code for code in CODES.values())
     assert joined(bits) == ", ".join(sorted(reason.value for reason in Reason))
     assert joined(0) == ""
+
+
+@pytest.mark.parametrize("count", [5, 40, 300])
+def test_many_cards_of_a_wide_node_are_taken_in_order(count: int) -> None:
+    """The least used ones first, equal ones by index; however many are wanted."""
+    cards = [card(f"GPU-{index:03}", index=index) for index in range(300)]
+    in_use = {f"GPU-{index:03}": Usage(1, 1_000, 10) for index in range(0, 300, 2)}
+    fleet = fleet_of([node(N1, *cards)], [held(N1, in_use)])
+    asking = pod("p", request(app(1_000, count=count)))
+    allocation = choose_devices(fleet, asking, N1, None)
+    assert allocation is not None
+    idle = [f"GPU-{index:03}" for index in range(1, 300, 2)]
+    busy = [f"GPU-{index:03}" for index in range(0, 300, 2)]
+    taken = [share.device_uuid for share in allocation[0]]
+    assert taken == sorted((idle + busy)[:count])

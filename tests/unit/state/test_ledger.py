@@ -593,16 +593,20 @@ def test_nodes_that_come_as_objects_are_not_recorded() -> None:
     assert ledger.nodes[N1] == node(N1, A)
 
 
-def test_nominated_pods_are_told_by_priority() -> None:
-    """Those of at least the asker's, and never the asker itself."""
+def test_nominated_pods_are_told() -> None:
+    """Each once, as it was shown last."""
     waiting = replace(UNBOUND, nominated_node=N1, priority=10)
     other = replace(waiting, uid=PodUID("other"), priority=5)
-    ledger = ledger_after(PodSeen(waiting), PodSeen(other))
-    asker = replace(UNBOUND, uid=PodUID("asker"))
-    assert ledger.nominated_before(replace(asker, priority=5)) == [waiting, other]
-    assert ledger.nominated_before(replace(asker, priority=6)) == [waiting]
-    assert ledger.nominated_before(replace(asker, priority=11)) == []
-    assert ledger.nominated_before(other) == [waiting]
+    ledger = ledger_after(PodSeen(waiting), PodSeen(other), PodSeen(waiting))
+    assert list(ledger.nominated()) == [waiting, other]
+
+
+def test_every_event_starts_a_new_generation() -> None:
+    """Whatever was worked out from the state before it has to be worked out again."""
+    ledger = ledger_after()
+    before = ledger.generation
+    ledger.apply(PodGone(BOUND.uid))
+    assert ledger.generation == before + 1
 
 
 NO_LONGER_NOMINATED: dict[str, Event] = {
@@ -623,13 +627,13 @@ NO_LONGER_NOMINATED: dict[str, Event] = {
 def test_a_nomination_ends_when_the_pod_no_longer_waits(event: Event) -> None:
     """Whatever its status still says of a nomination."""
     ledger = ledger_after(PodSeen(replace(UNBOUND, nominated_node=N1)), event)
-    assert ledger.nominated_before(replace(UNBOUND, uid=PodUID("asker"))) == []
+    assert list(ledger.nominated()) == []
 
 
 def test_a_nominated_pod_without_gpus_holds_no_room() -> None:
     """kube-scheduler counts it itself."""
     waiting = replace(pod("q", request(IDLE_APP)), nominated_node=N1)
-    assert ledger_after(PodSeen(waiting)).nominated_before(UNBOUND) == []
+    assert list(ledger_after(PodSeen(waiting)).nominated()) == []
 
 
 # The audit can fail.
@@ -731,3 +735,17 @@ def test_what_a_bound_pod_holds_is_not_talked_away(
     ledger = ledger_after(*events)
     assert used(ledger) == expected
     assert audit(ledger) == []
+
+
+def test_a_garbled_annotation_of_a_pod_without_gpus_closes_no_node() -> None:
+    """None of its GPU containers ever started: it has none."""
+    cpu_only = pod(
+        "c",
+        request(IDLE_APP),
+        on=N1,
+        allocation=TORN,
+        status=PodStatus(phase=PodPhase.RUNNING, containers=(RUNNING,)),
+    )
+    totals = ledger_after(PodSeen(cpu_only)).fleet.totals(N1)
+    assert totals is not None
+    assert totals.closures == 0

@@ -2,13 +2,14 @@
 
 import pytest
 
+from extender.core.holding import Holding
 from extender.core.kinds import NVIDIA
 from extender.core.model import DeviceUUID, NodeName, Pod, Share
 from extender.state.events import NodeSeen, PodGone, PodSeen
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import FilterDecision, filter_nodes
-from extender.verbs.nominations import nominated_holdings
+from extender.verbs.nominations import nominations
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from tests.builders import node, pod
@@ -45,9 +46,15 @@ def ledger() -> Ledger:
     return ledger
 
 
+def held_before(ledger: Ledger, asked: Pod) -> list[Holding]:
+    """List what is held against a pod, as the service does."""
+    found = nominations(ledger.fleet, ledger.nominated())
+    return [each.holding for each in found if each.holds_against(asked)]
+
+
 def judged(ledger: Ledger, asked: Pod) -> FilterDecision:
     """Ask filter about the only node, as the service does."""
-    nominated = nominated_holdings(ledger.fleet, ledger.nominated_before(asked))
+    nominated = held_before(ledger, asked)
     own = ledger.holding(asked.uid)
     return filter_nodes(ledger.fleet, asked, [N1], own, nominated)
 
@@ -92,7 +99,7 @@ def test_bind_leaves_the_room_that_filter_held(ledger: Ledger) -> None:
     ledger.apply(PodSeen(victim("half", 12_000)))
     ledger.apply(PodSeen(asking("rival", 24_000, priority=10, nominated="n1")))
     small = asking("small", 4_000)
-    nominated = nominated_holdings(ledger.fleet, ledger.nominated_before(small))
+    nominated = held_before(ledger, small)
     allocation = choose_devices(ledger.fleet, small, N1, None, nominated)
     assert allocation == ((Share(DeviceUUID("GPU-a"), 4_000, 0),),)
 

@@ -272,3 +272,10 @@ SERVED = {
 def test_served_rows_are_empty(text: str, expected: str) -> None:
     """The plugin empties rows and keeps their number."""
     assert served_rows(text) == expected
+
+
+def test_memory_of_0_is_no_amount() -> None:
+    """To the device plugin it means "no limit", so the card counts as full."""
+    read = read_allocation("GPU-a,NVIDIA,0,30:;", [1], FIELD)
+    assert isinstance(read, UnreadableAllocation)
+    assert read.named == (DeviceUUID("GPU-a"),)

@@ -153,3 +153,11 @@ def test_unreadable_count_is_no_slot(count: str) -> None:
     read = READER.read(pod("p").app("a", gpu=count).app("b", gpu=2).build())
     assert read.request_problem is not None
     assert read.request.kubelet_slots == 2
+
+
+def test_problem_stays_short() -> None:
+    """kube-scheduler is told it once per node."""
+    shown = pod("p").app("a" * 100_000, gpumem=3000).build()
+    problem = READER.read(shown).request_problem
+    assert problem is not None
+    assert len(problem) < 1000
