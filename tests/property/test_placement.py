@@ -528,11 +528,12 @@ def test_the_first_cards_in_order_are_those_of_a_plain_sort(
     chosen = first_in_order(order, eligible, preferred, count)
     for column in range(5):
         ranked = sorted(
-            eligible[:, column].nonzero()[0].tolist(),
-            key=lambda card, at=column: (
-                preferred is not None and not preferred[card, at],
-                order[card, at],
+            (
+                preferred is not None and not preferred[card, column],
+                float(order[card, column]),
                 card,
-            ),
+            )
+            for card in eligible[:, column].nonzero()[0].tolist()
         )
-        assert chosen[:, column].nonzero()[0].tolist() == sorted(ranked[:count])
+        first = sorted(card for _, _, card in ranked[:count])
+        assert chosen[:, column].nonzero()[0].tolist() == first
