@@ -1,0 +1,99 @@
+"""One program of the control plane: started, asked whether it is ready, ended."""
+
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+HOST: Final = "127.0.0.1"
+_LEASH: Final = Path(__file__).with_name("leash.py")
+_GRACE_SECONDS: Final = 5.0
+_POLL_SECONDS: Final = 0.05
+_PORTS: Final = range(20_000, 32_000)
+"""Below what Linux gives to outgoing connections, which would take a port back."""
+
+
+class ComponentError(Exception):
+    """A program ended, or was not ready in time; the message has its last lines."""
+
+
+class Component:
+    """A program on a leash, with its output in a file.
+
+    `start` and `stop` may be called again and again; the output is appended.
+    """
+
+    def __init__(self, name: str, command: Sequence[str | Path], folder: Path) -> None:
+        self.name = name
+        self.log = folder / f"{name}.log"
+        self._command = [str(word) for word in command]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether the program was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the program; it may need a while until it is ready."""
+        leash = [sys.executable, "-I", "-S", str(_LEASH), str(_GRACE_SECONDS)]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*leash, *self._command],
+                cwd=self.log.parent,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def stop(self) -> None:
+        """End the program, by force once its grace is over; ended already is fine."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        process.wait(timeout=2 * _GRACE_SECONDS)
+
+    def wait_until(self, is_ready: Callable[[], bool], *, seconds: float) -> None:
+        """Wait for the program to be ready.
+
+        Raises:
+            ComponentError: It ended, or the time is up.
+        """
+        deadline = time.monotonic() + seconds
+        while not is_ready():
+            if not self.runs:
+                raise ComponentError(f"{self.name} ended:\n{self.tail()}")
+            if time.monotonic() > deadline:
+                raise ComponentError(
+                    f"{self.name} is not ready after {seconds:.0f} s:\n{self.tail()}"
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def tail(self, lines: int = 20, *, since: int = 0) -> str:
+        """Give the last lines of its output, of those after byte `since`."""
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as log:
+            # A log may have grown to many MiB; its end is what is wanted.
+            log.seek(max(since, self.log.stat().st_size - 64 * 1024))
+            text = log.read().decode(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+
+def free_port() -> int:
+    """Find a port of loopback that nobody listens on."""
+    for port in random.sample(_PORTS, k=100):
+        with socket.socket() as probe:
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return port
+    raise ComponentError(f"no free port among 100 of {_PORTS}")
