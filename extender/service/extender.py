@@ -6,64 +6,42 @@ awaited.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import Allocation, NodeName, Pod, PodUID
-from extender.errors import ClusterError, NotSynced
-from extender.state.events import Event, Reserved, Unreserved
+from extender.core.model import NodeName, Pod, PodUID
+from extender.errors import NotSynced
+from extender.service.binder import Binder
+from extender.service.cluster import Cluster
+from extender.service.node_locks import NodeLocks
+from extender.settings import BindSettings
+from extender.state.events import (
+    Event,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    Reserved,
+    Unreserved,
+)
 from extender.state.ledger import Ledger
-from extender.verbs.bind import choose_devices
 from extender.verbs.filter import FilterDecision, filter_nodes
 from extender.verbs.nominations import nominated_holdings
 from extender.verbs.prioritize import score_nodes
 from extender.verbs.verdicts import NodeVerdict, judge_node
-from extender.wire.allocation import allocation_annotations, allocation_labels
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 
+DEFAULT_BIND_SETTINGS: Final = BindSettings()
+
 _log = logging.getLogger(__name__)
 
 _WARNED_PODS_KEPT = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """One write that binds a pod and tells the device plugin its cards.
-
-    The cluster applies it as one: node, annotations and labels together, and only to
-    an unbound pod of this UID.
-    """
-
-    namespace: str
-    name: str
-    uid: PodUID
-    node_name: NodeName
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-class Cluster(Protocol):
-    """What the extender needs of a cluster besides its events."""
-
-    async def read_pod(self, namespace: str, name: str) -> Pod:
-        """Read a pod as the API has it now.
-
-        Raises:
-            NotFound: There is none of this name.
-        """
-
-    async def bind(self, binding: Binding) -> None:
-        """Write a Binding. The pod is shown bound by an event, not by this call.
-
-        Raises:
-            NotFound: There is no such pod.
-            Conflict: It has another UID, is bound already, or is being deleted.
-        """
 
 
 class Extender:
@@ -77,6 +55,8 @@ class Extender:
         cluster: Cluster,
         reader: PodReader,
         unix_seconds: Callable[[], float],
+        settings: BindSettings = DEFAULT_BIND_SETTINGS,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Put an extender on a cluster.
 
@@ -84,14 +64,23 @@ class Extender:
             cluster: Answers reads and takes the Bindings.
             reader: Reads the pods of requests, as the cluster's are read.
             unix_seconds: The clock for the times that are written.
+            settings: How long a bind waits.
+            monotonic: The clock for waiting.
         """
         self.reader = reader
         self._kind = reader.kind
-        self._cluster = cluster
-        self._unix_seconds = unix_seconds
         self._ledger = Ledger()
+        self._locks = NodeLocks(cluster, settings, unix_seconds, monotonic)
+        self._binder = Binder(
+            cluster,
+            self._ledger,
+            self._locks,
+            reader.kind,
+            settings,
+            unix_seconds,
+            monotonic,
+        )
         self._is_synced = False
-        self._binding: set[PodUID] = set()
         self._warned: set[PodUID] = set()
 
     @property
@@ -105,8 +94,25 @@ class Extender:
         return self._is_synced
 
     def take_in(self, event: Event) -> None:
-        """Apply what the cluster shows."""
-        self._ledger.apply(event)
+        """Apply what the cluster shows, and wake the binds that wait for it."""
+        match event:
+            case NodeSeen(node):
+                self._ledger.apply(event)
+                self._locks.see(node.name, node.lock)
+            case NodeGone(node_name):
+                self._ledger.apply(event)
+                self._locks.see(node_name, None)
+            case PodSeen(pod):
+                self._ledger.apply(event)
+                if pod.node_name is not None:
+                    self._locks.wake(pod.node_name)
+            case PodGone(pod_uid):
+                gone = self._ledger.pods.get(pod_uid)
+                self._ledger.apply(event)
+                if gone is not None and gone.node_name is not None:
+                    self._locks.wake(gone.node_name)
+            case Reserved() | Unreserved():
+                self._ledger.apply(event)
 
     def mark_synced(self) -> None:
         """Start to answer: every node and pod that there is has been taken in."""
@@ -172,64 +178,11 @@ class Extender:
             NotSynced: The state is not complete yet.
         """
         self._check_synced()
-        if args.uid in self._binding:
-            return "another bind of this pod is under way"
-        self._binding.add(args.uid)
-        try:
-            problem = await self._bind(args)
-        except ClusterError as error:
-            problem = str(error)
-        finally:
-            self._binding.discard(args.uid)
-        if problem:
-            _log.warning("bind of %s refused: %s", _described(args), problem)
-        return problem
+        return await self._binder.bind(args)
 
-    async def _bind(self, args: BindingArgs) -> str:
-        pod = await self._pod_to_bind(args)
-        if pod.node_name == args.node_name and pod.uid == args.uid:
-            return ""
-        problem = _why_unbindable(pod, args)
-        if problem is not None:
-            return problem
-        if not pod.request.asks_for_devices:
-            await self._write(_binding(args))
-            return ""
-        own = self._ledger.holding(pod.uid)
-        allocation = choose_devices(self._ledger.fleet, pod, args.node_name, own)
-        if allocation is None:
-            return self._why_not(pod, args.node_name)
-        await self._commit(pod, args, allocation)
-        return ""
-
-    async def _pod_to_bind(self, args: BindingArgs) -> Pod:
-        pod = self._ledger.pods.get(args.uid)
-        if pod is None:
-            pod = await self._cluster.read_pod(args.namespace, args.name)
-        return pod
-
-    async def _commit(
-        self, pod: Pod, args: BindingArgs, allocation: Allocation
-    ) -> None:
-        self._ledger.apply(Reserved(pod, args.node_name, allocation))
-        annotations = allocation_annotations(
-            self._kind, args.node_name, allocation, int(self._unix_seconds())
-        )
-        labels = allocation_labels(args.node_name)
-        try:
-            await self._write(_binding(args, annotations, labels))
-        except ClusterError:
-            self._ledger.apply(Unreserved(pod.uid))
-            raise
-
-    async def _write(self, binding: Binding) -> None:
-        await self._cluster.bind(binding)
-        _log.info("bound %s", _described(binding))
-
-    def _why_not(self, pod: Pod, node_name: NodeName) -> str:
-        verdict = self.judge(pod, node_name)
-        reasons = verdict.reasons if verdict else ()
-        return f"no longer fits: {', '.join(reason.value for reason in reasons)}"
+    async def settle_forever(self) -> None:
+        """Find out, until cancelled, what became of Bindings that no event shows."""
+        await self._binder.settle_forever()
 
     def _candidates(self, args: ExtenderArgs) -> tuple[Fleet, Sequence[NodeName]]:
         """Give the cards to judge by, and the names in question.
@@ -254,33 +207,3 @@ class Extender:
         self._warned.add(pod.uid)
         for warning in pod.warnings:
             _log.warning("pod %s: %s", pod.full_name, warning)
-
-
-def _why_unbindable(pod: Pod, args: BindingArgs) -> str | None:
-    """Tell why no node at all will do; None where one may."""
-    if pod.uid != args.uid:
-        return f"the pod of this name has uid {pod.uid}"
-    if (pod.namespace, pod.name) != (args.namespace, args.name):
-        return f"the pod of this uid is {pod.full_name}"
-    if pod.node_name is not None:
-        return f"the pod is already bound to {pod.node_name}"
-    return pod.request_problem
-
-
-def _described(of: BindingArgs | Binding) -> str:
-    return f"{of.namespace}/{of.name} (uid {of.uid}) to {of.node_name}"
-
-
-def _binding(
-    args: BindingArgs,
-    annotations: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> Binding:
-    return Binding(
-        args.namespace,
-        args.name,
-        args.uid,
-        args.node_name,
-        annotations or {},
-        labels or {},
-    )

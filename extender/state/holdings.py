@@ -78,13 +78,18 @@ def standing_of(
         case None:
             return _unmanaged(pod, pod.node_name)
         case UnreadableAllocation() as unreadable:
-            if last_readable is not None:
+            if last_readable is not None and _is_of(pod, last_readable):
                 return _charged(
                     pod, pod.node_name, last_readable, Footing.LAST_READABLE
                 )
             return _quarantined(pod, pod.node_name, unreadable)
         case allocation:
             return _charged(pod, pod.node_name, allocation, Footing.ALLOCATED)
+
+
+def _is_of(pod: Pod, allocation: Allocation) -> bool:
+    """Whether rows and containers match; a pod of which little is read has none."""
+    return len(allocation) == len(pod.request.lifetimes)
 
 
 def _reserved(pod: Pod, reservation: Reservation) -> Standing:

@@ -1,6 +1,7 @@
 """The ledger: every node's cards, and who holds them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from extender.core.fleet import Fleet
@@ -107,6 +108,36 @@ class Ledger:
             fleet.put(node, self.holdings_on(node.name))
         return fleet
 
+    def fleet_as_listed(
+        self, node_name: NodeName, listed: Sequence[Pod], without: PodUID
+    ) -> Fleet:
+        """Combine one node with pods listed on it, and with what is reserved there.
+
+        For a decision on a list that is newer than the events that came in. Nothing is
+        recorded.
+
+        Args:
+            node_name: The only node of the fleet; a node that is unknown is not there.
+            listed: Every pod that is bound there.
+            without: A pod that is judged as if it held nothing itself.
+        """
+        fleet = Fleet()
+        node = self._nodes.get(node_name)
+        if node is not None:
+            seen = {pod.uid for pod in listed} | {without}
+            standings = [
+                standing_of(pod, None, _last_readable(self._standings.get(pod.uid)))
+                for pod in listed
+                if pod.uid != without
+            ]
+            standings += [
+                self._standings[pod_uid]
+                for pod_uid, reservation in self._reservations.items()
+                if reservation.node_name == node_name and pod_uid not in seen
+            ]
+            fleet.put(node, [one.holding for one in standings if one.holding])
+        return fleet
+
     def apply(self, event: Event) -> None:
         """Take in one event.
 
@@ -132,9 +163,10 @@ class Ledger:
                     self._restate(self._pods[pod_uid])
 
     def _see_node(self, node: Node) -> None:
-        if self._nodes.get(node.name) == node:
-            return
+        known = self._nodes.get(node.name)
         self._nodes[node.name] = node
+        if known is not None and replace(known, lock=node.lock) == node:
+            return  # of all that changes of a node, the lock changes most often
         self._fleet.put(node, self.holdings_on(node.name))
 
     def _restate(self, pod: Pod) -> None:

@@ -1,0 +1,354 @@
+"""The commit of a bind: reserve, take the node's lock, fit again, write once."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from extender.core.fleet import Fleet
+from extender.core.kinds import Kind
+from extender.core.model import (
+    Allocation,
+    NodeName,
+    Pod,
+    PodUID,
+    UnreadableAllocation,
+)
+from extender.errors import (
+    ClusterError,
+    Conflict,
+    ExtenderError,
+    NotFound,
+    Unanswered,
+    WireError,
+)
+from extender.service.cluster import Binding, Cluster
+from extender.service.node_locks import Kept, NodeLocks, Taken
+from extender.settings import BindSettings
+from extender.state.events import PodGone, Reserved, Unreserved
+from extender.state.ledger import Ledger
+from extender.verbs.bind import choose_devices
+from extender.verbs.verdicts import judge_node
+from extender.wire.allocation import allocation_annotations, allocation_labels
+from extender.wire.extender_v1 import BindingArgs
+
+_log = logging.getLogger(__name__)
+
+_SETTLE_PERIOD_SECONDS: Final = 1.0
+
+_BOUND_MEANWHILE: Final = Conflict("the pod was bound meanwhile")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A Binding that was sent, and that no event has shown yet.
+
+    Attributes:
+        args: What was asked.
+        lock: Value of the node's lock, given back if the pod turns out unbound.
+        due: When the pod is to be read, on the monotonic clock.
+        is_answered: Whether kube-scheduler was told that the pod is bound. Until it is
+            known, no other bind of this pod begins.
+    """
+
+    args: BindingArgs
+    lock: str
+    due: float
+    is_answered: bool
+
+
+class Binder:
+    """Binds one pod at a time to each node.
+
+    A reservation stands from the first fit until an event shows the pod bound. It is
+    undone only where the Binding was never sent, or the pod was read and is not bound.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        ledger: Ledger,
+        locks: NodeLocks,
+        kind: Kind,
+        settings: BindSettings,
+        unix_seconds: Callable[[], float],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._ledger = ledger
+        self._locks = locks
+        self._kind = kind
+        self._settings = settings
+        self._unix_seconds = unix_seconds
+        self._monotonic = monotonic
+        self._in_flight: set[PodUID] = set()
+        self._sent: dict[PodUID, _Sent] = {}
+
+    async def bind(self, args: BindingArgs) -> str:
+        """Bind a pod; gives what went wrong, empty on success."""
+        if args.uid in self._in_flight:
+            return "another bind of this pod is under way"
+        self._in_flight.add(args.uid)
+        try:
+            problem = await self._bind(args)
+        except (ClusterError, WireError) as error:
+            problem = str(error)
+        finally:
+            sent = self._sent.get(args.uid)
+            if sent is None or sent.is_answered:
+                self._in_flight.discard(args.uid)
+        if problem:
+            _log.warning("bind of %s refused: %s", _described(args), problem)
+        return problem
+
+    async def _bind(self, args: BindingArgs) -> str:
+        pod = self._ledger.pods.get(args.uid)
+        if pod is None:
+            pod = await self._cluster.read_pod(args.namespace, args.name)
+        if pod.node_name == args.node_name and pod.uid == args.uid:
+            return ""
+        problem = _why_unbindable(pod, args)
+        if problem is not None:
+            return problem
+        if not pod.request.asks_for_devices:
+            return await self._bind_plainly(args)
+        own = self._ledger.holding(pod.uid)
+        allocation = choose_devices(self._ledger.fleet, pod, args.node_name, own)
+        if allocation is None:
+            return self._why_not(self._ledger.fleet, pod, args.node_name)
+        self._ledger.apply(Reserved(pod, args.node_name, allocation))
+        try:
+            return await self._commit_in_turn(pod, args)
+        finally:
+            if args.uid not in self._sent:
+                self._ledger.apply(Unreserved(args.uid))
+
+    async def _bind_plainly(self, args: BindingArgs) -> str:
+        try:
+            await self._cluster.bind(_binding(args))
+        except ClusterError as error:
+            try:
+                pod = await self._cluster.read_pod(args.namespace, args.name)
+            except (ClusterError, WireError):
+                return str(error)
+            return "" if _is_bound(pod, args) else str(error)
+        _log.info("bound %s", _described(args))
+        return ""
+
+    async def _commit_in_turn(self, pod: Pod, args: BindingArgs) -> str:
+        node_name = args.node_name
+        deadline = self._monotonic() + self._settings.lock_wait_seconds
+        async with self._locks.turn(node_name, deadline) as has_turn:
+            if not has_turn:
+                return f"node {node_name} is busy with binds that came before"
+            while True:
+                lock = await self._locks.take(pod, node_name, deadline)
+                if isinstance(lock, Kept):
+                    return f"node {node_name} is locked: {lock.why}"
+                blocker = await self._commit(pod, args, lock)
+                if not isinstance(blocker, Pod):
+                    return blocker
+                if not await self._is_served(blocker, node_name, deadline):
+                    return (
+                        f"node {node_name} is busy: pod {blocker.full_name} waits for "
+                        "its devices"
+                    )
+
+    async def _commit(self, pod: Pod, args: BindingArgs, lock: Taken) -> str | Pod:
+        """Fit on what is bound there now, and bind; the node's lock is ours.
+
+        Returns:
+            What went wrong, empty on success; or the pod that must be served first.
+        """
+        is_ours_to_release = True
+        try:
+            listed = await self._cluster.pods_on(args.node_name)
+            for other in listed:
+                if other.is_unserved and other.uid != pod.uid:
+                    return other
+            shown = self._ledger.pods.get(pod.uid)
+            if shown is None:
+                return f"pod {pod.full_name} was deleted meanwhile"
+            if shown.node_name is not None:
+                is_ours_to_release = False
+                return await self._after_failure(args, lock.value, _BOUND_MEANWHILE)
+            fleet = self._ledger.fleet_as_listed(args.node_name, listed, pod.uid)
+            allocation = choose_devices(fleet, shown, args.node_name, None)
+            if allocation is None:
+                return self._why_not(fleet, shown, args.node_name)
+            self._ledger.apply(Reserved(shown, args.node_name, allocation))
+            is_ours_to_release = False
+            return await self._write(args, allocation, lock.value)
+        finally:
+            if is_ours_to_release:
+                await self._locks.release(args.node_name, lock.value)
+
+    async def _is_served(
+        self, blocker: Pod, node_name: NodeName, deadline: float
+    ) -> bool:
+        """Wait, without the lock, until a pod that came before is served."""
+        while await self._locks.wait(node_name, deadline):
+            listed = await self._cluster.pods_on(node_name)
+            if not any(pod.uid == blocker.uid and pod.is_unserved for pod in listed):
+                return True
+        return False
+
+    async def _write(
+        self, args: BindingArgs, allocation: Allocation, lock_value: str
+    ) -> str:
+        annotations = allocation_annotations(
+            self._kind, args.node_name, allocation, int(self._unix_seconds())
+        )
+        binding = _binding(args, annotations, allocation_labels(args.node_name))
+        self._note_sent(args, lock_value, is_answered=False)
+        try:
+            await self._cluster.bind(binding)
+        except ClusterError as error:
+            problem = await self._after_failure(args, lock_value, error)
+            if problem:
+                return problem
+            _log.info("found bound: %s", _described(args))
+        else:
+            self._note_sent(args, lock_value, is_answered=True)
+            _log.info("bound %s", _described(args))
+        try:
+            await self._cluster.mend_labels(binding)
+        except ClusterError as error:
+            _log.warning("pod of %s has no label: %s", _described(args), error)
+        return ""
+
+    async def _after_failure(
+        self, args: BindingArgs, lock_value: str, error: ClusterError
+    ) -> str:
+        """Read the pod back: only that tells whether it is bound.
+
+        A pod that is unbound after a lost answer may still become bound a moment
+        later, so its place and the lock are kept until `settle` reads it again.
+        """
+        try:
+            pod = await self._cluster.read_pod(args.namespace, args.name)
+        except NotFound:
+            await self._undo(args, lock_value, is_gone=True)
+            return str(error)
+        except (ClusterError, WireError) as unread:
+            _log.warning("pod of %s cannot be read back: %s", _described(args), unread)
+            return f"{error}; whether it was carried out is not known yet"
+        if _is_bound(pod, args):
+            await self._adopt(pod, args, lock_value)
+            return ""
+        is_settled = pod.uid != args.uid or pod.node_name is not None
+        if is_settled or not isinstance(error, Unanswered):
+            await self._undo(args, lock_value, is_gone=pod.uid != args.uid)
+        return str(error)
+
+    async def _adopt(self, pod: Pod, args: BindingArgs, lock_value: str) -> None:
+        """Count a pod that is bound there by the devices that its annotations name."""
+        self._note_sent(args, lock_value, is_answered=True)
+        known = self._ledger.pods.get(args.uid)
+        if (
+            self._ledger.reservation(args.uid) is not None
+            and known is not None
+            and pod.allocation is not None
+            and not isinstance(pod.allocation, UnreadableAllocation)
+        ):
+            self._ledger.apply(Reserved(known, args.node_name, pod.allocation))
+        if not pod.is_unserved:
+            await self._locks.release(args.node_name, lock_value)
+
+    async def _undo(self, args: BindingArgs, lock_value: str, *, is_gone: bool) -> None:
+        self._sent.pop(args.uid, None)
+        self._ledger.apply(PodGone(args.uid) if is_gone else Unreserved(args.uid))
+        await self._locks.release(args.node_name, lock_value)
+
+    def _note_sent(
+        self, args: BindingArgs, lock_value: str, *, is_answered: bool
+    ) -> None:
+        """Keep in mind what must be found out; nothing where an event has shown it."""
+        if is_answered and self._ledger.reservation(args.uid) is None:
+            self._sent.pop(args.uid, None)
+            return
+        due = self._monotonic() + self._settings.settle_seconds
+        self._sent[args.uid] = _Sent(args, lock_value, due, is_answered)
+
+    async def settle_forever(self) -> None:
+        """Settle, until cancelled, the Bindings that no event has shown in time."""
+        while True:
+            await asyncio.sleep(_SETTLE_PERIOD_SECONDS)
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Read each pod whose Binding was sent long ago; the answer decides."""
+        now = self._monotonic()
+        for uid, sent in list(self._sent.items()):
+            if self._ledger.reservation(uid) is None:
+                self._forget_sent(uid)
+            elif now >= sent.due and self._sent.get(uid) is sent:
+                try:
+                    await self._settle(sent)
+                except ExtenderError as error:
+                    described = _described(sent.args)
+                    _log.warning("%s: not settled yet: %s", described, error)
+
+    async def _settle(self, sent: _Sent) -> None:
+        args = sent.args
+        try:
+            pod = await self._cluster.read_pod(args.namespace, args.name)
+        except NotFound:
+            pod = None
+        if self._sent.get(args.uid) is not sent:
+            return
+        if pod is not None and _is_bound(pod, args):
+            # The watch is late; until it shows the pod, the reservation counts.
+            due = self._monotonic() + self._settings.settle_seconds
+            self._sent[args.uid] = replace(sent, due=due, is_answered=True)
+            self._in_flight.discard(args.uid)
+            return
+        _log.warning("%s: sent, but the pod is not bound there", _described(args))
+        is_gone = pod is None or pod.uid != args.uid
+        await self._undo(args, sent.lock, is_gone=is_gone)
+        self._in_flight.discard(args.uid)
+
+    def _forget_sent(self, uid: PodUID) -> None:
+        if not self._sent.pop(uid).is_answered:
+            self._in_flight.discard(uid)
+
+    def _why_not(self, fleet: Fleet, pod: Pod, node_name: NodeName) -> str:
+        own = self._ledger.holding(pod.uid) if fleet is self._ledger.fleet else None
+        verdict = judge_node(fleet, pod, node_name, own)
+        reasons = verdict.reasons if verdict else ()
+        return f"no longer fits: {', '.join(reason.value for reason in reasons)}"
+
+
+def _is_bound(pod: Pod, args: BindingArgs) -> bool:
+    return pod.uid == args.uid and pod.node_name == args.node_name
+
+
+def _why_unbindable(pod: Pod, args: BindingArgs) -> str | None:
+    """Tell why no node at all will do; None where one may."""
+    if pod.uid != args.uid:
+        return f"the pod of this name has uid {pod.uid}"
+    if (pod.namespace, pod.name) != (args.namespace, args.name):
+        return f"the pod of this uid is {pod.full_name}"
+    if pod.node_name is not None:
+        return f"the pod is already bound to {pod.node_name}"
+    return pod.request_problem
+
+
+def _described(of: BindingArgs | Binding) -> str:
+    return f"{of.namespace}/{of.name} (uid {of.uid}) to {of.node_name}"
+
+
+def _binding(
+    args: BindingArgs,
+    annotations: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Binding:
+    return Binding(
+        args.namespace,
+        args.name,
+        args.uid,
+        args.node_name,
+        annotations or {},
+        labels or {},
+    )
