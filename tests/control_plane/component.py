@@ -76,15 +76,20 @@ class Component:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def tail(self, lines: int = 20, *, since: int = 0) -> str:
-        """Give the last lines of its output, of those after byte `since`."""
-        if not self.log.exists():
-            return ""
-        with self.log.open("rb") as log:
-            # A log may have grown to many MiB; its end is what is wanted.
-            log.seek(max(since, self.log.stat().st_size - 64 * 1024))
-            text = log.read().decode(errors="replace")
-        return "\n".join(text.splitlines()[-lines:])
+    def tail(self) -> str:
+        """Give the last lines of its output."""
+        return tail(self.log)
+
+
+def tail(log: Path, *, lines: int = 20, since: int = 0) -> str:
+    """Give the last lines of a log, of those after byte `since`."""
+    if not log.exists():
+        return ""
+    with log.open("rb") as output:
+        # A log may have grown to many MiB; its end is what is wanted.
+        output.seek(max(since, log.stat().st_size - 64 * 1024))
+        text = output.read().decode(errors="replace")
+    return "\n".join(text.splitlines()[-lines:])
 
 
 def free_port() -> int:

@@ -1,0 +1,350 @@
+"""A stand-in for the kubelet of a node and the device plugin on it.
+
+It admits the pods of its node one after another, as kubelet does, asks the device
+plugin for each container that wants devices, and then plays the containers. It is as
+strict as the real ones, and tells besides what they would not notice: `Kubelet.wrongs`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from http import HTTPStatus
+from typing import Final
+
+import aiohttp
+
+from tests.builders import Json
+from tests.control_plane.client import (
+    STRATEGIC,
+    Api,
+    ApiError,
+    WatchEvent,
+    node_path,
+    path_of,
+)
+from tests.control_plane.device_ids import (
+    DeviceIds,
+    DevicesUnavailable,
+    devices_wanted,
+)
+from tests.control_plane.judging import containers_of, name_of, wrongs_of
+from tests.control_plane.playing import Containers, Play
+from tests.control_plane.plugin import (
+    BIND_PHASE,
+    AllocateError,
+    DevicePlugin,
+    PluginMaker,
+    Served,
+)
+
+_RETRY_SECONDS: Final = 0.2
+_ADMIT_SECONDS: Final = 60.0
+_GONE: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}
+
+
+class Kubelet:
+    """The kubelet of one node; `attached` runs it.
+
+    `play` is what its pods do by themselves, `plays` the same for pods by name; both
+    may be changed at any time, and count for pods that are admitted afterwards.
+
+    Args:
+        api: As an administrator.
+        node_name: Whose pods it admits.
+        play: What its pods do by themselves.
+        allocate_seconds: How long the plugin takes for one container.
+        needs_lock: Whether a pod that no lock names is a wrong.
+        ids: Another way to give ids, to plant a fault.
+        plugin: Another plugin, to plant a fault.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        node_name: str,
+        *,
+        play: Play = Play.RUN,
+        allocate_seconds: float = 0.0,
+        needs_lock: bool = True,
+        ids: Callable[[], DeviceIds] = DeviceIds,
+        plugin: PluginMaker = DevicePlugin,
+    ) -> None:
+        self.node_name = node_name
+        self.play = play
+        self.plays: dict[str, Play] = {}
+        self.lingers = False
+        """Whether deleted pods stay, terminating, until this is unset."""
+
+        self.served: list[Served] = []
+        """Every Allocate that went well, in order."""
+
+        self.wrongs: list[str] = []
+        """What was done to this node that a real one would have suffered in silence."""
+
+        self._api = api
+        self._needs_lock = needs_lock
+        self._ids = ids()
+        self._plugin = plugin(
+            api,
+            node_name,
+            allocate_seconds=allocate_seconds,
+            release=lambda pod: self._unserved.discard(pod["metadata"]["uid"]),
+        )
+        self._pods: dict[str, Json] = {}
+        self._containers: dict[str, Containers] = {}
+        self._unserved: set[str] = set()
+        self._queue: asyncio.Queue[Json] = asyncio.Queue()
+        self._admitted = asyncio.Condition()
+        self._has_listed = asyncio.Event()
+
+    async def listed(self) -> None:
+        """Wait until the pods of the node are known."""
+        await self._has_listed.wait()
+
+    async def run_container(self, pod_name: str, container: str) -> None:
+        """Start a container of an admitted pod."""
+        await self._change(pod_name, lambda shown: shown.run(container))
+
+    async def exit_container(self, pod_name: str, container: str, code: int) -> None:
+        """End a container of an admitted pod."""
+        await self._change(pod_name, lambda shown: shown.exit(container, code))
+
+    async def back_off(self, pod_name: str, container: str) -> None:
+        """Let a container that ended wait in ``CrashLoopBackOff``."""
+        reason = "CrashLoopBackOff"
+        await self._change(pod_name, lambda shown: shown.wait(container, reason))
+
+    async def start_apps(self, pod_name: str) -> None:
+        """Start every app container of an admitted pod."""
+        await self._change(pod_name, Containers.start_apps)
+
+    async def finish(self, pod_name: str, code: int = 0) -> None:
+        """End an admitted pod."""
+        await self._change(pod_name, lambda shown: shown.finish(code))
+
+    async def sandbox(self, pod_name: str, *, is_ready: bool) -> None:
+        """Show condition PodReadyToStartContainers, changed now."""
+        await self._change(pod_name, lambda shown: shown.sandbox(is_ready=is_ready))
+
+    async def restarting_all(self, pod_name: str, *, is_true: bool) -> None:
+        """Show condition AllContainersRestarting, changed now."""
+        await self._change(
+            pod_name, lambda shown: shown.restarting_all(is_true=is_true)
+        )
+
+    async def run(self) -> None:
+        """Follow the pods of the node and admit them, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow())
+            tasks.create_task(self.admit_all())
+            tasks.create_task(self._confirm_deletions())
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                version = await self._list()
+                await self._watch(version)
+            except (ApiError, aiohttp.ClientError):
+                # The apiserver is restarted, or forgot the version.
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _list(self) -> str:
+        selector = {"fieldSelector": f"spec.nodeName={self.node_name}"}
+        shown = await self._api.request("GET", "/api/v1/pods", parameters=selector)
+        pods = sorted(shown["items"], key=_age)
+        is_first = not self._has_listed.is_set()
+        for pod_uid in self._pods.keys() - {pod["metadata"]["uid"] for pod in pods}:
+            self._forget(pod_uid)
+        for pod in pods:
+            if is_first and _was_admitted(pod):
+                self._restore(pod)
+            self._see(pod)
+        self._has_listed.set()
+        version: str = shown["metadata"]["resourceVersion"]
+        return version
+
+    async def _watch(self, version: str) -> None:
+        watched = self._api.watch(
+            "/api/v1/pods",
+            fieldSelector=f"spec.nodeName={self.node_name}",
+            resourceVersion=version,
+        )
+        async with aclosing(watched) as events:
+            async for event in events:
+                self._apply(event)
+
+    def _apply(self, event: WatchEvent) -> None:
+        if event.kind == "DELETED":
+            self._forget(event.object["metadata"]["uid"])
+        elif event.kind != "BOOKMARK":
+            self._see(event.object)
+
+    def _see(self, pod: Json) -> None:
+        pod_uid = pod["metadata"]["uid"]
+        is_new = pod_uid not in self._pods
+        self._pods[pod_uid] = pod
+        if pod["status"]["phase"] in {"Succeeded", "Failed"}:
+            self._ids.free(pod_uid)
+            self._unserved.discard(pod_uid)
+        elif is_new:
+            self._enqueue(pod)
+
+    def _enqueue(self, pod: Json) -> None:
+        if any(map(devices_wanted, containers_of(pod))):
+            for other in self._unserved:
+                self.wrongs.append(
+                    f"{name_of(pod)} was bound while {name_of(self._pods[other])} was "
+                    f"still to be served"
+                )
+            self._unserved.add(pod["metadata"]["uid"])
+        self._queue.put_nowait(pod)
+
+    def _forget(self, pod_uid: str) -> None:
+        self._ids.free(pod_uid)
+        self._unserved.discard(pod_uid)
+        self._pods.pop(pod_uid, None)
+        self._containers.pop(pod_uid, None)
+
+    def _restore(self, pod: Json) -> None:
+        """Know a pod as kubelet does after a restart: from its checkpoint."""
+        pod_uid = pod["metadata"]["uid"]
+        self._pods[pod_uid] = pod
+        self._containers[pod_uid] = Containers(pod)
+        # An id has the same name whenever the node is read, so many are enough.
+        offered = [f"id-{number}" for number in range(1_000)]
+        for container in containers_of(pod):
+            if devices_wanted(container):
+                self._ids.take(pod, container, offered)
+
+    async def admit_all(self) -> None:
+        """Admit pods, one at a time."""
+        while True:
+            await self.admit(await self._queue.get())
+
+    async def admit(self, pod: Json) -> None:
+        """Admit a pod or fail it, and tell who waits for that."""
+        if pod["metadata"]["uid"] not in self._pods:
+            return
+        await self._admit(pod)
+        async with self._admitted:
+            self._admitted.notify_all()
+
+    async def _admit(self, pod: Json) -> None:
+        pod_uid = pod["metadata"]["uid"]
+        try:
+            for container in containers_of(pod):
+                if devices_wanted(container):
+                    await self.allocate(pod, container)
+        except (AllocateError, DevicesUnavailable) as error:
+            self._unserved.discard(pod_uid)
+            self._ids.free(pod_uid)
+            await self._report(pod, _refused(str(error)))
+            return
+        if pod_uid not in self._pods:
+            # It was deleted meanwhile.
+            self._ids.free(pod_uid)
+            return
+        shown = Containers(pod)
+        shown.play(self.plays.get(pod["metadata"]["name"], self.play))
+        self._containers[pod_uid] = shown
+        await self._report(pod, shown.status())
+
+    async def allocate(self, pod: Json, container: Json) -> None:
+        """Give a container its ids, and ask the plugin for its devices."""
+        node = await self._api.get(node_path(self.node_name))
+        allocatable = int(node["status"]["allocatable"].get("nvidia.com/gpu", 0))
+        offered = [f"id-{number}" for number in range(allocatable)]
+        given = self._ids.take(pod, container, offered)
+        served = await self._plugin.allocate(given)
+        self.served.append(served)
+        self.wrongs += wrongs_of(
+            served, pod, container, node, needs_lock=self._needs_lock
+        )
+
+    async def _change(
+        self, pod_name: str, change: Callable[[Containers], None]
+    ) -> None:
+        pod = await self._admitted_pod(pod_name)
+        shown = self._containers[pod["metadata"]["uid"]]
+        change(shown)
+        await self._report(pod, shown.status())
+
+    async def _admitted_pod(self, pod_name: str) -> Json:
+        async with asyncio.timeout(_ADMIT_SECONDS), self._admitted:
+            while True:
+                for pod_uid in self._containers:
+                    if self._pods[pod_uid]["metadata"]["name"] == pod_name:
+                        return self._pods[pod_uid]
+                await self._admitted.wait()
+
+    async def _report(self, pod: Json, status: Json) -> None:
+        """Patch a status, for as long as it takes; a pod that is gone is fine."""
+        change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
+        while True:
+            try:
+                await self._api.patch(f"{path_of(pod)}/status", change, STRATEGIC)
+            except ApiError as error:
+                if error.status not in _GONE:
+                    raise
+            except aiohttp.ClientError:
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            return
+
+    async def _confirm_deletions(self) -> None:
+        """Remove pods that were deleted with grace, once kubelet would have."""
+        while True:
+            await asyncio.sleep(_RETRY_SECONDS)
+            if self.lingers:
+                continue
+            for pod in list(self._pods.values()):
+                if "deletionTimestamp" in pod["metadata"]:
+                    try:
+                        await self._api.delete(path_of(pod))
+                    except (ApiError, aiohttp.ClientError):
+                        continue
+
+
+@asynccontextmanager
+async def attached(stand_in: Kubelet) -> AsyncIterator[Kubelet]:
+    """Run the kubelet of a node that exists, and hold the test to `Kubelet.wrongs`.
+
+    Raises:
+        AssertionError: There are wrongs; a test that expects some clears the list.
+    """
+    running = asyncio.create_task(stand_in.run())
+    listed = asyncio.create_task(stand_in.listed())
+    try:
+        await asyncio.wait({running, listed}, return_when=asyncio.FIRST_COMPLETED)
+        yield stand_in
+    finally:
+        listed.cancel()
+        if running.done():
+            # It only ends by failing.
+            running.result()
+        running.cancel()
+        await asyncio.wait({running, listed})
+    if stand_in.wrongs:
+        raise AssertionError(f"{stand_in.node_name}: {'; '.join(stand_in.wrongs)}")
+
+
+def _refused(error: str) -> Json:
+    return {
+        "phase": "Failed",
+        "reason": "UnexpectedAdmissionError",
+        "message": f"Pod was rejected: Allocate failed due to {error}, which is "
+        "unexpected",
+    }
+
+
+def _was_admitted(pod: Json) -> bool:
+    phase: str = pod["status"]["phase"]
+    texts: dict[str, str] = pod["metadata"].get("annotations", {})
+    return phase == "Running" or (
+        phase == "Pending" and texts.get(BIND_PHASE) == "success"
+    )
+
+
+def _age(pod: Json) -> tuple[str, str]:
+    metadata = pod["metadata"]
+    return metadata["creationTimestamp"], metadata["name"]
