@@ -67,6 +67,7 @@ class Binder:
 
     def __init__(
         self,
+        *,
         cluster: Cluster,
         ledger: Ledger,
         locks: NodeLocks,

@@ -72,13 +72,13 @@ class Extender:
         self._ledger = Ledger()
         self._locks = NodeLocks(cluster, settings, unix_seconds, monotonic)
         self._binder = Binder(
-            cluster,
-            self._ledger,
-            self._locks,
-            reader.kind,
-            settings,
-            unix_seconds,
-            monotonic,
+            cluster=cluster,
+            ledger=self._ledger,
+            locks=self._locks,
+            kind=reader.kind,
+            settings=settings,
+            unix_seconds=unix_seconds,
+            monotonic=monotonic,
         )
         self._is_synced = False
         self._warned: set[PodUID] = set()

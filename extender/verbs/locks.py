@@ -47,25 +47,37 @@ def judge_lock(
         pod: Wants it.
         longest_bind_seconds: No bind of anybody lasts longer.
     """
-    is_old = lock.stood_seconds > longest_bind_seconds
-    if not lock.names_pod:
-        return LockVerdict(is_old, "its lock names no pod")
     owner = lock.owner
-    if owner is None:
-        return LockVerdict(may_take=True, why="the pod that it names is gone")
-    if owner.uid == pod.uid:
-        return LockVerdict(may_take=True, why="an earlier bind of this pod left it")
-    if owner.status.is_finished:
-        return LockVerdict(may_take=True, why=f"pod {owner.full_name} has finished")
-    if owner.node_name == node_name:
-        if owner.is_unserved:
-            why = f"pod {owner.full_name} waits for its devices"
-            return LockVerdict(may_take=False, why=why)
-        return LockVerdict(may_take=True, why=f"pod {owner.full_name} is served")
-    if owner.node_name is not None:
+    if owner is not None and _waits_there(owner, node_name) and owner.uid != pod.uid:
+        why = f"pod {owner.full_name} waits for its devices"
+        return LockVerdict(may_take=False, why=why)
+    void = _why_void(lock, node_name, pod)
+    if void is not None:
+        return LockVerdict(may_take=True, why=void)
+    why = f"pod {owner.full_name} is being bound" if owner else "its lock names no pod"
+    return LockVerdict(lock.stood_seconds > longest_bind_seconds, why)
+
+
+def _waits_there(owner: Pod, node_name: NodeName) -> bool:
+    return owner.node_name == node_name and owner.is_unserved
+
+
+def _why_void(lock: SeenLock, node_name: NodeName, pod: Pod) -> str | None:
+    """Tell why a lock protects nobody, however young it is; None where it may."""
+    owner = lock.owner
+    why = None
+    if not lock.names_pod:
+        pass
+    elif owner is None:
+        why = "the pod that it names is gone"
+    elif owner.uid == pod.uid:
+        why = "an earlier bind of this pod left it"
+    elif owner.status.is_finished:
+        why = f"pod {owner.full_name} has finished"
+    elif owner.node_name == node_name:
+        why = f"pod {owner.full_name} is served"
+    elif owner.node_name is not None:
         why = f"pod {owner.full_name} is on {owner.node_name}"
-        return LockVerdict(may_take=True, why=why)
-    if lock.first_uid is not None and lock.first_uid != owner.uid:
-        why = f"the pod {owner.full_name} that it named is gone"
-        return LockVerdict(may_take=True, why=why)
-    return LockVerdict(is_old, f"pod {owner.full_name} is being bound")
+    elif lock.first_uid not in (None, owner.uid):
+        why = f"the pod {owner.full_name} that it was set for is gone"
+    return why

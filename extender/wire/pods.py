@@ -108,7 +108,7 @@ class PodReader:
             problem: Why it cannot be read.
 
         Returns:
-            None where it holds nothing: it is unbound or finished, or is no pod.
+            None where it holds nothing: it is unbound, or is no pod.
         """
         pod = obj if isinstance(obj, dict) else {}
         metadata, spec = _fields_of(pod, "metadata"), _fields_of(pod, "spec")
@@ -117,8 +117,7 @@ class PodReader:
             return None
         if not (isinstance(node_name, str) and node_name):
             return None
-        if _phase_text(pod) in (PodPhase.SUCCEEDED, PodPhase.FAILED):
-            return None
+        is_finished = _phase_text(pod) in (PodPhase.SUCCEEDED, PodPhase.FAILED)
         annotations = _fields_of(metadata, "annotations")
         texts = {
             name: text for name, text in annotations.items() if isinstance(text, str)
@@ -133,7 +132,7 @@ class PodReader:
             request=PodRequest((), ()),
             request_problem=problem,
             allocation=UnreadableAllocation(problem, named),
-            status=PodStatus(PodPhase.UNKNOWN),
+            status=PodStatus(PodPhase.FAILED if is_finished else PodPhase.UNKNOWN),
             is_unserved=_phase_text(pod) == PodPhase.PENDING and not is_served(texts),
         )
 
