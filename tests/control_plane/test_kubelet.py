@@ -13,6 +13,22 @@ import pytest
 from tests.builders import Json, PodBuilder, node, pod
 from tests.control_plane.client import Api, node_path, path_of
 from tests.control_plane.device_ids import DeviceIds
+from tests.control_plane.faults import (
+    AdmitsAnyway,
+    AdmitsAtOnce,
+    AnyLength,
+    EndsAtOnce,
+    InitsForgotten,
+    LastRow,
+    LockKept,
+    LockTaken,
+    NeverReused,
+    NoLockRead,
+    NothingWritten,
+    RowKept,
+    SidecarsReused,
+    Unlimited,
+)
 from tests.control_plane.kubelet import Kubelet, attached
 from tests.control_plane.playing import Play
 from tests.control_plane.plugin import (
