@@ -174,10 +174,8 @@ class EmbeddedCluster:
         """Read a pod; the device plugin that is played here is never behind."""
         return replace(self._reader.read(obj), is_unserved=False)
 
-    async def pods_on(self, node_name: NodeName) -> list[Pod]:
-        """List a node's pods; see `extender.service.Cluster`."""
-        pods = (kept.pod for kept in self._pods.values())
-        return [pod for pod in pods if pod.node_name == node_name]
+    async def pods_on(self, node_name: NodeName) -> None:
+        """Have nothing to add to events; see `extender.service.Cluster`."""
 
     async def mend_labels(self, binding: Binding) -> None:
         """Do nothing: `bind` drops none; see `extender.service.Cluster`."""

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from extender.core.fleet import Fleet
+from extender.core.holding import Holding
 from extender.core.kinds import Kind
 from extender.core.model import (
     Allocation,
@@ -15,20 +16,14 @@ from extender.core.model import (
     PodUID,
     UnreadableAllocation,
 )
-from extender.errors import (
-    ClusterError,
-    Conflict,
-    ExtenderError,
-    NotFound,
-    Unanswered,
-    WireError,
-)
+from extender.errors import Conflict, ExtenderError, NotFound, Unanswered
 from extender.service.cluster import Binding, Cluster
 from extender.service.node_locks import Kept, NodeLocks, Taken
 from extender.settings import BindSettings
 from extender.state.events import PodGone, Reserved, Unreserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
+from extender.verbs.nominations import nominated_holdings
 from extender.verbs.verdicts import judge_node
 from extender.wire.allocation import allocation_annotations, allocation_labels
 from extender.wire.extender_v1 import BindingArgs
@@ -83,41 +78,57 @@ class Binder:
         self._settings = settings
         self._unix_seconds = unix_seconds
         self._monotonic = monotonic
-        self._in_flight: set[PodUID] = set()
+        self._tasks: dict[PodUID, asyncio.Task[str]] = {}
         self._sent: dict[PodUID, _Sent] = {}
 
     async def bind(self, args: BindingArgs) -> str:
-        """Bind a pod; gives what went wrong, empty on success."""
-        if args.uid in self._in_flight:
+        """Bind a pod; gives what went wrong, empty on success.
+
+        The bind is ours, not the caller's: one who goes away must not leave a write
+        half done, and open the way for a second one.
+        """
+        if args.uid in self._tasks:
             return "another bind of this pod is under way"
-        self._in_flight.add(args.uid)
+        if args.uid in self._unsettled:
+            return "what became of an earlier bind of this pod is not known yet"
+        task = asyncio.create_task(self._bind_to_the_end(args))
+        self._tasks[args.uid] = task
+        return await asyncio.shield(task)
+
+    async def finish(self) -> None:
+        """Wait until every bind that was begun has ended."""
+        while self._tasks:
+            await asyncio.wait(self._tasks.values())
+
+    @property
+    def _unsettled(self) -> Iterable[PodUID]:
+        return [uid for uid, sent in self._sent.items() if not sent.is_answered]
+
+    async def _bind_to_the_end(self, args: BindingArgs) -> str:
         try:
             problem = await self._bind(args)
-        except (ClusterError, WireError) as error:
+        except ExtenderError as error:
             problem = str(error)
         finally:
-            sent = self._sent.get(args.uid)
-            if sent is None or sent.is_answered:
-                self._in_flight.discard(args.uid)
+            del self._tasks[args.uid]
         if problem:
             _log.warning("bind of %s refused: %s", _described(args), problem)
         return problem
 
     async def _bind(self, args: BindingArgs) -> str:
-        pod = self._ledger.pods.get(args.uid)
-        if pod is None:
-            pod = await self._cluster.read_pod(args.namespace, args.name)
-        if pod.node_name == args.node_name and pod.uid == args.uid:
+        pod = await self._pod_to_bind(args)
+        problem = _why_another(pod, args)
+        if problem is None and pod.node_name == args.node_name:
             return ""
-        problem = _why_unbindable(pod, args)
+        problem = problem or _why_unbindable(pod)
         if problem is not None:
             return problem
         if not pod.request.asks_for_devices:
             return await self._bind_plainly(args)
-        own = self._ledger.holding(pod.uid)
-        allocation = choose_devices(self._ledger.fleet, pod, args.node_name, own)
+        fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
+        allocation = self._choose(fleet, pod, args.node_name, own)
         if allocation is None:
-            return self._why_not(self._ledger.fleet, pod, args.node_name)
+            return self._why_not(fleet, pod, args.node_name, own)
         self._ledger.apply(Reserved(pod, args.node_name, allocation))
         try:
             return await self._commit_in_turn(pod, args)
@@ -125,13 +136,21 @@ class Binder:
             if args.uid not in self._sent:
                 self._ledger.apply(Unreserved(args.uid))
 
+    async def _pod_to_bind(self, args: BindingArgs) -> Pod:
+        pod = self._ledger.pods.get(args.uid)
+        if pod is not None:
+            return pod
+        read = await self._cluster.read_pod(args.namespace, args.name)
+        # What was seen in the meantime is at least as new as what was read.
+        return self._ledger.pods.get(args.uid, read)
+
     async def _bind_plainly(self, args: BindingArgs) -> str:
         try:
             await self._cluster.bind(_binding(args))
-        except ClusterError as error:
+        except ExtenderError as error:
             try:
                 pod = await self._cluster.read_pod(args.namespace, args.name)
-            except (ClusterError, WireError):
+            except ExtenderError:
                 return str(error)
             return "" if _is_bound(pod, args) else str(error)
         _log.info("bound %s", _described(args))
@@ -165,19 +184,22 @@ class Binder:
         is_ours_to_release = True
         try:
             listed = await self._cluster.pods_on(args.node_name)
-            for other in listed:
-                if other.is_unserved and other.uid != pod.uid:
-                    return other
-            shown = self._ledger.pods.get(pod.uid)
+            blocker = self._blocker(args, listed)
+            if blocker is not None:
+                return blocker
+            shown = self._ledger.pods.get(args.uid)
             if shown is None:
                 return f"pod {pod.full_name} was deleted meanwhile"
             if shown.node_name is not None:
                 is_ours_to_release = False
                 return await self._after_failure(args, lock.value, _BOUND_MEANWHILE)
-            fleet = self._ledger.fleet_as_listed(args.node_name, listed, pod.uid)
-            allocation = choose_devices(fleet, shown, args.node_name, None)
+            fleet, own = self._ledger.fleet, self._ledger.holding(args.uid)
+            if listed is not None:
+                fleet = self._ledger.fleet_as_listed(args.node_name, listed, args.uid)
+                own = None
+            allocation = self._choose(fleet, shown, args.node_name, own)
             if allocation is None:
-                return self._why_not(fleet, shown, args.node_name)
+                return self._why_not(fleet, shown, args.node_name, own)
             self._ledger.apply(Reserved(shown, args.node_name, allocation))
             is_ours_to_release = False
             return await self._write(args, allocation, lock.value)
@@ -185,13 +207,36 @@ class Binder:
             if is_ours_to_release:
                 await self._locks.release(args.node_name, lock.value)
 
+    def _blocker(self, args: BindingArgs, listed: list[Pod] | None) -> Pod | None:
+        """Give a pod that the node's plugin still has to serve.
+
+        It would hand out the rows of the pod that the lock names to either of two.
+        """
+        pods = self._ledger.pods_on(args.node_name) if listed is None else listed
+        for pod in pods:
+            is_there = pod.node_name == args.node_name
+            if is_there and pod.is_unserved and pod.uid != args.uid:
+                return pod
+        return None
+
+    def _choose(
+        self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
+    ) -> Allocation | None:
+        nominated = self._nominated(pod)
+        return choose_devices(fleet, pod, node_name, own, nominated)
+
+    def _nominated(self, pod: Pod) -> list[Holding]:
+        rivals = self._ledger.nominated_before(pod)
+        return nominated_holdings(self._ledger.fleet, rivals)
+
     async def _is_served(
         self, blocker: Pod, node_name: NodeName, deadline: float
     ) -> bool:
         """Wait, without the lock, until a pod that came before is served."""
         while await self._locks.wait(node_name, deadline):
             listed = await self._cluster.pods_on(node_name)
-            if not any(pod.uid == blocker.uid and pod.is_unserved for pod in listed):
+            pods = self._ledger.pods_on(node_name) if listed is None else listed
+            if not any(pod.uid == blocker.uid and pod.is_unserved for pod in pods):
                 return True
         return False
 
@@ -205,7 +250,7 @@ class Binder:
         self._note_sent(args, lock_value, is_answered=False)
         try:
             await self._cluster.bind(binding)
-        except ClusterError as error:
+        except ExtenderError as error:
             problem = await self._after_failure(args, lock_value, error)
             if problem:
                 return problem
@@ -215,12 +260,12 @@ class Binder:
             _log.info("bound %s", _described(args))
         try:
             await self._cluster.mend_labels(binding)
-        except ClusterError as error:
+        except ExtenderError as error:
             _log.warning("pod of %s has no label: %s", _described(args), error)
         return ""
 
     async def _after_failure(
-        self, args: BindingArgs, lock_value: str, error: ClusterError
+        self, args: BindingArgs, lock_value: str, error: ExtenderError
     ) -> str:
         """Read the pod back: only that tells whether it is bound.
 
@@ -232,7 +277,7 @@ class Binder:
         except NotFound:
             await self._undo(args, lock_value, is_gone=True)
             return str(error)
-        except (ClusterError, WireError) as unread:
+        except ExtenderError as unread:
             _log.warning("pod of %s cannot be read back: %s", _described(args), unread)
             return f"{error}; whether it was carried out is not known yet"
         if _is_bound(pod, args):
@@ -282,8 +327,10 @@ class Binder:
         """Read each pod whose Binding was sent long ago; the answer decides."""
         now = self._monotonic()
         for uid, sent in list(self._sent.items()):
+            if uid in self._tasks:
+                continue
             if self._ledger.reservation(uid) is None:
-                self._forget_sent(uid)
+                self._sent.pop(uid, None)
             elif now >= sent.due and self._sent.get(uid) is sent:
                 try:
                     await self._settle(sent)
@@ -303,20 +350,15 @@ class Binder:
             # The watch is late; until it shows the pod, the reservation counts.
             due = self._monotonic() + self._settings.settle_seconds
             self._sent[args.uid] = replace(sent, due=due, is_answered=True)
-            self._in_flight.discard(args.uid)
             return
         _log.warning("%s: sent, but the pod is not bound there", _described(args))
         is_gone = pod is None or pod.uid != args.uid
         await self._undo(args, sent.lock, is_gone=is_gone)
-        self._in_flight.discard(args.uid)
 
-    def _forget_sent(self, uid: PodUID) -> None:
-        if not self._sent.pop(uid).is_answered:
-            self._in_flight.discard(uid)
-
-    def _why_not(self, fleet: Fleet, pod: Pod, node_name: NodeName) -> str:
-        own = self._ledger.holding(pod.uid) if fleet is self._ledger.fleet else None
-        verdict = judge_node(fleet, pod, node_name, own)
+    def _why_not(
+        self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
+    ) -> str:
+        verdict = judge_node(fleet, pod, node_name, own, self._nominated(pod))
         reasons = verdict.reasons if verdict else ()
         return f"no longer fits: {', '.join(reason.value for reason in reasons)}"
 
@@ -325,19 +367,26 @@ def _is_bound(pod: Pod, args: BindingArgs) -> bool:
     return pod.uid == args.uid and pod.node_name == args.node_name
 
 
-def _why_unbindable(pod: Pod, args: BindingArgs) -> str | None:
-    """Tell why no node at all will do; None where one may."""
+def _why_another(pod: Pod, args: BindingArgs) -> str | None:
+    """Tell why this is not the pod that is meant; None where it is."""
     if pod.uid != args.uid:
         return f"the pod of this name has uid {pod.uid}"
     if (pod.namespace, pod.name) != (args.namespace, args.name):
         return f"the pod of this uid is {pod.full_name}"
+    return None
+
+
+def _why_unbindable(pod: Pod) -> str | None:
+    """Tell why no node at all will do; None where one may."""
     if pod.node_name is not None:
         return f"the pod is already bound to {pod.node_name}"
     return pod.request_problem
 
 
-def _described(of: BindingArgs | Binding) -> str:
-    return f"{of.namespace}/{of.name} (uid {of.uid}) to {of.node_name}"
+def _described(args: BindingArgs) -> str:
+    """Name pod and node in a log line; names from a body may hold line breaks."""
+    text = f"{args.namespace}/{args.name} (uid {args.uid}) to {args.node_name}"
+    return text if text.isprintable() else repr(text)
 
 
 def _binding(

@@ -39,7 +39,8 @@ class NodeLock:
 class Cluster(Protocol):
     """Reads and writes. Every method may raise `ClusterError`.
 
-    `Unanswered` from a write leaves open whether it was carried out.
+    `Unanswered` from a write leaves open whether it was carried out; any other error of
+    ours means that it was not.
     """
 
     async def read_pod(self, namespace: str, name: str) -> Pod:
@@ -50,8 +51,12 @@ class Cluster(Protocol):
             BadObject: It cannot be read, and holds nothing.
         """
 
-    async def pods_on(self, node_name: NodeName) -> list[Pod]:
-        """List all pods that are bound to a node, at least as new as this call."""
+    async def pods_on(self, node_name: NodeName) -> list[Pod] | None:
+        """List all pods that are bound to a node, at least as new as this call.
+
+        Returns:
+            None where events have told all of that already.
+        """
 
     async def bind(self, binding: Binding) -> None:
         """Write a Binding. The pod is shown bound by an event, not by this call.

@@ -180,6 +180,10 @@ class Extender:
         self._check_synced()
         return await self._binder.bind(args)
 
+    async def finish(self) -> None:
+        """Wait until every bind that was begun has ended."""
+        await self._binder.finish()
+
     async def settle_forever(self) -> None:
         """Find out, until cancelled, what became of Bindings that no event shows."""
         await self._binder.settle_forever()

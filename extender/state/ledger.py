@@ -81,6 +81,10 @@ class Ledger:
         """List what is held on one node, also when the node itself is unknown."""
         return self._held_on.get(node_name, {}).values()
 
+    def pods_on(self, node_name: NodeName) -> list[Pod]:
+        """List the pods that count on a node, bound there or reserved for."""
+        return [self._pods[pod_uid] for pod_uid in self._held_on.get(node_name, ())]
+
     def standings(self) -> Iterator[tuple[Pod, Standing]]:
         """List every pod that counts somewhere, in the order of arrival."""
         for pod_uid, standing in self._standings.items():
