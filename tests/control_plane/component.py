@@ -11,7 +11,9 @@ from typing import Final
 
 HOST: Final = "127.0.0.1"
 _LEASH: Final = Path(__file__).with_name("leash.py")
-_GRACE_SECONDS: Final = 5.0
+_STOP_SECONDS: Final = 10.0
+"""On top of its grace: the leash needs a moment on a busy machine."""
+
 _POLL_SECONDS: Final = 0.05
 _PORTS: Final = range(20_000, 32_000)
 """Below what Linux gives to outgoing connections, which would take a port back."""
@@ -27,10 +29,18 @@ class Component:
     `start` and `stop` may be called again and again; the output is appended.
     """
 
-    def __init__(self, name: str, command: Sequence[str | Path], folder: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        folder: Path,
+        *,
+        grace_seconds: float = 5.0,
+    ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
         self._command = [str(word) for word in command]
+        self._grace_seconds = grace_seconds
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -40,7 +50,7 @@ class Component:
 
     def start(self) -> None:
         """Start the program; it may need a while until it is ready."""
-        leash = [sys.executable, "-I", "-S", str(_LEASH), str(_GRACE_SECONDS)]
+        leash = [sys.executable, "-I", "-S", str(_LEASH), str(self._grace_seconds)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*leash, *self._command],
@@ -58,7 +68,7 @@ class Component:
             return
         if process.stdin is not None:
             process.stdin.close()
-        process.wait(timeout=2 * _GRACE_SECONDS)
+        process.wait(timeout=self._grace_seconds + _STOP_SECONDS)
 
     def wait_until(self, is_ready: Callable[[], bool], *, seconds: float) -> None:
         """Wait for the program to be ready.

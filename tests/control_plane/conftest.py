@@ -97,6 +97,8 @@ async def api(control_plane: ControlPlane) -> AsyncIterator[Api]:
 
 
 async def _empty(api: Api) -> None:
+    default = "/api/v1/namespaces/default"
+    await api.delete(f"{default}/resourcequotas")
     pods = await api.items("/api/v1/pods")
     nodes = await api.items("/api/v1/nodes")
     paths = [

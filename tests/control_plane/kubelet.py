@@ -96,6 +96,7 @@ class Kubelet:
         self._queue: asyncio.Queue[Json] = asyncio.Queue()
         self._admitted = asyncio.Condition()
         self._has_listed = asyncio.Event()
+        self._has_deleted = asyncio.Event()
 
     async def listed(self) -> None:
         """Wait until the pods of the node are known."""
@@ -183,6 +184,8 @@ class Kubelet:
         pod_uid = pod["metadata"]["uid"]
         is_new = pod_uid not in self._pods
         self._pods[pod_uid] = pod
+        if "deletionTimestamp" in pod["metadata"]:
+            self._has_deleted.set()
         if pod["status"]["phase"] in {"Succeeded", "Failed"}:
             self._ids.free(pod_uid)
             self._unserved.discard(pod_uid)
@@ -294,15 +297,22 @@ class Kubelet:
     async def _confirm_deletions(self) -> None:
         """Remove pods that were deleted with grace, once kubelet would have."""
         while True:
+            await self._has_deleted.wait()
             await asyncio.sleep(_RETRY_SECONDS)
             if self.lingers:
                 continue
-            for pod in list(self._pods.values()):
-                if "deletionTimestamp" in pod["metadata"]:
-                    try:
-                        await self._api.delete(path_of(pod))
-                    except (ApiError, aiohttp.ClientError):
-                        continue
+            deleted = [
+                pod
+                for pod in self._pods.values()
+                if "deletionTimestamp" in pod["metadata"]
+            ]
+            if not deleted:
+                self._has_deleted.clear()
+            for pod in deleted:
+                try:
+                    await self._api.delete(path_of(pod))
+                except (ApiError, aiohttp.ClientError):
+                    continue
 
 
 @asynccontextmanager

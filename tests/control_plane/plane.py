@@ -70,7 +70,13 @@ class ControlPlane:
         self._etcd_port = free_port()
         self._tokens = {user: secrets.token_hex(16) for user in User}
         self.etcd = Component("etcd", self._etcd_command(), folder)
-        self.apiserver = Component("kube-apiserver", self._apiserver_command(), folder)
+        self.apiserver = Component(
+            "kube-apiserver",
+            self._apiserver_command(),
+            folder,
+            # With a watch open it would wait for a minute; etcd has everything.
+            grace_seconds=1,
+        )
         self.controller_manager = Component(
             "kube-controller-manager", self._controller_manager_command(), folder
         )
