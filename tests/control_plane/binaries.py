@@ -1,8 +1,8 @@
 """etcd, Kubernetes and kwok, built once from the modules that the project pins.
 
 ``python -m tests.control_plane.binaries`` (``make control-plane``) builds them ahead
-of the tests. Each module has its folder in the cache, named for its pins, its version
-and how it is built.
+of the tests, and with the argument ``kwok`` that, too. Each module has its folder in
+the cache, named for its pins, its version and how it is built.
 """
 
 import fcntl
@@ -108,7 +108,12 @@ def built(say: Say) -> Binaries:
 
 
 def built_kwok(say: Say) -> Path:
-    """Give kwok, which plays thousands of nodes without GPUs; as `built`."""
+    """Give kwok, which plays nodes and pods without GPUs, built as by `built`.
+
+    No test needs it: the stand-in (`tests.control_plane.kubelet`) plays a thousand
+    nodes from one process. It is pinned for what is tried by hand, and built on demand
+    only, since it takes as long as half of Kubernetes.
+    """
     return _built(_KWOK, say) / "kwok"
 
 
@@ -189,14 +194,16 @@ def _follow(building: "subprocess.Popen[str]", module: _Module, say: Say) -> lis
     return list(last_lines)
 
 
-def _main() -> int:
+def _main(wanted: list[str]) -> int:
     try:
         binaries = built(_say_on_stderr)
-        kwok = built_kwok(_say_on_stderr)
+        folders = {binaries.etcd.parent, binaries.kubectl.parent}
+        if "kwok" in wanted:
+            folders.add(built_kwok(_say_on_stderr).parent)
     except pytest.fail.Exception as failed:
         _say_on_stderr(f"make control-plane: {failed}")
         return 1
-    for folder in sorted({binaries.etcd.parent, binaries.kubectl.parent, kwok.parent}):
+    for folder in sorted(folders):
         _say_on_stderr(f"control plane: {folder}")
     return 0
 
@@ -206,4 +213,4 @@ def _say_on_stderr(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    sys.exit(_main(sys.argv[1:]))

@@ -114,15 +114,13 @@ class Api:
 
     async def create_node(self, node: Json) -> Json:
         """Create a node as `tests.builders.node` prints it, and let it be Ready."""
-        await self.request("POST", "/api/v1/nodes", body=node)
-        status = node["status"]
-        ready = {
+        status = {
+            "capacity": node["status"]["allocatable"],
             "conditions": [{"type": "Ready", "status": "True", "reason": "Test"}],
-            "capacity": status.get("capacity", status["allocatable"]),
-            "allocatable": status["allocatable"],
+            **node["status"],
         }
-        return await self.patch(
-            f"{node_path(node['metadata']['name'])}/status", {"status": ready}
+        return await self.request(
+            "POST", "/api/v1/nodes", body={**node, "status": status}
         )
 
     async def create_namespace(self, name: str) -> Json:

@@ -7,7 +7,7 @@ strict as the real ones, and tells besides what they would not notice: `Kubelet.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Final
 
@@ -18,7 +18,6 @@ from tests.control_plane.client import (
     STRATEGIC,
     Api,
     ApiError,
-    WatchEvent,
     node_path,
     path_of,
 )
@@ -27,6 +26,7 @@ from tests.control_plane.device_ids import (
     DevicesUnavailable,
     devices_wanted,
 )
+from tests.control_plane.following import follow_pods
 from tests.control_plane.judging import containers_of, name_of, wrongs_of
 from tests.control_plane.playing import Containers, Play
 from tests.control_plane.plugin import (
@@ -136,49 +136,26 @@ class Kubelet:
     async def run(self) -> None:
         """Follow the pods of the node and admit them, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow())
+            tasks.create_task(
+                follow_pods(
+                    self._api,
+                    self.node_name,
+                    listed=self._listed,
+                    seen=self._see,
+                    gone=lambda pod: self._forget(pod["metadata"]["uid"]),
+                )
+            )
             tasks.create_task(self.admit_all())
             tasks.create_task(self._confirm_deletions())
 
-    async def _follow(self) -> None:
-        while True:
-            try:
-                version = await self._list()
-                await self._watch(version)
-            except (ApiError, aiohttp.ClientError):
-                # The apiserver is restarted, or forgot the version.
-                await asyncio.sleep(_RETRY_SECONDS)
-
-    async def _list(self) -> str:
-        selector = {"fieldSelector": f"spec.nodeName={self.node_name}"}
-        shown = await self._api.request("GET", "/api/v1/pods", parameters=selector)
-        pods = sorted(shown["items"], key=_age)
-        is_first = not self._has_listed.is_set()
+    def _listed(self, pods: list[Json]) -> None:
         for pod_uid in self._pods.keys() - {pod["metadata"]["uid"] for pod in pods}:
             self._forget(pod_uid)
         for pod in pods:
-            if is_first and _was_admitted(pod):
+            if not self._has_listed.is_set() and _was_admitted(pod):
                 self._restore(pod)
             self._see(pod)
         self._has_listed.set()
-        version: str = shown["metadata"]["resourceVersion"]
-        return version
-
-    async def _watch(self, version: str) -> None:
-        watched = self._api.watch(
-            "/api/v1/pods",
-            fieldSelector=f"spec.nodeName={self.node_name}",
-            resourceVersion=version,
-        )
-        async with aclosing(watched) as events:
-            async for event in events:
-                self._apply(event)
-
-    def _apply(self, event: WatchEvent) -> None:
-        if event.kind == "DELETED":
-            self._forget(event.object["metadata"]["uid"])
-        elif event.kind != "BOOKMARK":
-            self._see(event.object)
 
     def _see(self, pod: Json) -> None:
         pod_uid = pod["metadata"]["uid"]
@@ -353,8 +330,3 @@ def _was_admitted(pod: Json) -> bool:
     return phase == "Running" or (
         phase == "Pending" and texts.get(BIND_PHASE) == "success"
     )
-
-
-def _age(pod: Json) -> tuple[str, str]:
-    metadata = pod["metadata"]
-    return metadata["creationTimestamp"], metadata["name"]
