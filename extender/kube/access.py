@@ -78,7 +78,16 @@ async def kubeconfig_access(file: Path) -> Access:
             persist_config=False,
         )
 
+    _check_readable(file)
     return await _access(load, f"--kubeconfig {file}")
+
+
+def _check_readable(file: Path) -> None:
+    """Say what is wrong with a file; the loader takes a missing one for an empty."""
+    try:
+        file.read_bytes()
+    except OSError as error:
+        raise SettingsError(f"--kubeconfig {file}: {error.strerror}") from error
 
 
 async def in_cluster_access() -> Access:

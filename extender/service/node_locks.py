@@ -10,7 +10,7 @@ from itertools import count
 from typing import Final
 
 from extender.core.model import NodeName, Pod, PodUID
-from extender.errors import BadObject, ClusterError, Conflict, NotFound, Unanswered
+from extender.errors import Conflict, ExtenderError, NotFound, Unanswered, WireError
 from extender.service.cluster import Cluster, NodeLock
 from extender.settings import BindSettings
 from extender.verbs.locks import LockVerdict, SeenLock, judge_lock
@@ -140,7 +140,7 @@ class NodeLocks:
                         return Taken(tried)
                 if not await self.wait(node_name, deadline, short=verdict.may_take):
                     break
-        except ClusterError:
+        except ExtenderError:
             await self._give_back(node_name, tried)
             raise
         await self._give_back(node_name, tried)
@@ -167,7 +167,7 @@ class NodeLocks:
         """Give a lock back. Where that fails, others will find its owner unbound."""
         try:
             await self._cluster.release_lock(node_name, value)
-        except ClusterError as error:
+        except ExtenderError as error:
             _log.warning("node %s: its lock is not given back: %s", node_name, error)
 
     async def _is_taken(self, node_name: NodeName, value: str, lock: NodeLock) -> bool:
@@ -194,7 +194,7 @@ class NodeLocks:
                 owner = await self._cluster.read_pod(named.namespace, named.name)
             except NotFound:
                 pass
-            except BadObject as error:
+            except WireError as error:
                 return LockVerdict(may_take=False, why=str(error))
         stand = self._stands.get(node_name) or _Stand(lock.value, self._monotonic())
         if stand.owner_uid is None and owner is not None:
