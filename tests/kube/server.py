@@ -268,8 +268,8 @@ class ApiServer:
 async def until(claim: Callable[[], bool]) -> None:
     """Let the loop run until something is true."""
     async with asyncio.timeout(10):
-        while not claim():
-            await asyncio.sleep(0.002)  # noqa: ASYNC110 - the state sends no event
+        while not claim():  # noqa: ASYNC110 - the state sends no event
+            await asyncio.sleep(0.002)
 
 
 def status(code: int, message: str, reason: str = "") -> web.Response:
