@@ -19,6 +19,10 @@ _PORTS: Final = range(20_000, 32_000)
 """Below what Linux gives to outgoing connections, which would take a port back."""
 
 
+_given: Final = set[int]()
+"""A port is given once, since a program may bind it only a while later."""
+
+
 class ComponentError(Exception):
     """A program ended, or was not ready in time; the message has its last lines."""
 
@@ -104,11 +108,13 @@ def tail(log: Path, *, lines: int = 20, since: int = 0) -> str:
 
 def free_port() -> int:
     """Find a port of loopback that nobody listens on."""
-    for port in random.sample(_PORTS, k=100):
+    candidates = [port for port in _PORTS if port not in _given]
+    for port in random.sample(candidates, k=100):
         with socket.socket() as probe:
             try:
                 probe.bind((HOST, port))
             except OSError:
                 continue
+            _given.add(port)
             return port
     raise ComponentError(f"no free port among 100 of {_PORTS}")

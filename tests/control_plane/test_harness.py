@@ -103,6 +103,18 @@ async def test_user_without_a_role_may_do_nothing(control_plane: ControlPlane) -
     assert refused.value.status == HTTPStatus.FORBIDDEN
 
 
+async def test_controller_manager_keeps_quotas(api: Api) -> None:
+    """A quota's status is worked out, and the apiserver charges pods to it."""
+    quotas = "/api/v1/namespaces/default/resourcequotas"
+    hard = {"requests.nvidia.com/gpu": "1"}
+    body = {"metadata": {"name": "q"}, "spec": {"hard": hard}}
+    await api.request("POST", quotas, body=body)
+    await api.when(f"{quotas}/q", lambda quota: "used" in quota["status"])
+    await api.create_pod(pod("first").app("a", gpu=1).build())
+    with pytest.raises(ApiError, match="exceeded quota"):
+        await api.create_pod(pod("second").app("a", gpu=1).build())
+
+
 async def test_apiserver_restarts(control_plane: ControlPlane, api: Api) -> None:
     """What was written is still there, and a kubelet goes on by itself."""
     await api.create_node(node("n1").build())
