@@ -8,14 +8,12 @@ strict as the real ones, and tells besides what they would not notice: `Kubelet.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from http import HTTPStatus
 from typing import Final
 
 import aiohttp
 
 from tests.builders import Json
 from tests.control_plane.client import (
-    STRATEGIC,
     Api,
     ApiError,
     node_path,
@@ -36,10 +34,9 @@ from tests.control_plane.plugin import (
     PluginMaker,
     Served,
 )
+from tests.control_plane.stage import Stage
 
 _RETRY_SECONDS: Final = 0.2
-_ADMIT_SECONDS: Final = 60.0
-_GONE: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}
 
 
 class Kubelet:
@@ -70,6 +67,9 @@ class Kubelet:
         plugin: PluginMaker = DevicePlugin,
     ) -> None:
         self.node_name = node_name
+        self.stage = Stage(api)
+        """Where a test plays the containers of admitted pods."""
+
         self.play = play
         self.plays: dict[str, Play] = {}
         self.lingers = False
@@ -91,47 +91,14 @@ class Kubelet:
             release=lambda pod: self._unserved.discard(pod["metadata"]["uid"]),
         )
         self._pods: dict[str, Json] = {}
-        self._containers: dict[str, Containers] = {}
         self._unserved: set[str] = set()
         self._queue: asyncio.Queue[Json] = asyncio.Queue()
-        self._admitted = asyncio.Condition()
         self._has_listed = asyncio.Event()
         self._has_deleted = asyncio.Event()
 
     async def listed(self) -> None:
         """Wait until the pods of the node are known."""
         await self._has_listed.wait()
-
-    async def run_container(self, pod_name: str, container: str) -> None:
-        """Start a container of an admitted pod."""
-        await self._change(pod_name, lambda shown: shown.run(container))
-
-    async def exit_container(self, pod_name: str, container: str, code: int) -> None:
-        """End a container of an admitted pod."""
-        await self._change(pod_name, lambda shown: shown.exit(container, code))
-
-    async def back_off(self, pod_name: str, container: str) -> None:
-        """Let a container that ended wait in ``CrashLoopBackOff``."""
-        reason = "CrashLoopBackOff"
-        await self._change(pod_name, lambda shown: shown.wait(container, reason))
-
-    async def start_apps(self, pod_name: str) -> None:
-        """Start every app container of an admitted pod."""
-        await self._change(pod_name, Containers.start_apps)
-
-    async def finish(self, pod_name: str, code: int = 0) -> None:
-        """End an admitted pod."""
-        await self._change(pod_name, lambda shown: shown.finish(code))
-
-    async def sandbox(self, pod_name: str, *, is_ready: bool) -> None:
-        """Show condition PodReadyToStartContainers, changed now."""
-        await self._change(pod_name, lambda shown: shown.sandbox(is_ready=is_ready))
-
-    async def restarting_all(self, pod_name: str, *, is_true: bool) -> None:
-        """Show condition AllContainersRestarting, changed now."""
-        await self._change(
-            pod_name, lambda shown: shown.restarting_all(is_true=is_true)
-        )
 
     async def run(self) -> None:
         """Follow the pods of the node and admit them, until cancelled."""
@@ -183,13 +150,13 @@ class Kubelet:
         self._ids.free(pod_uid)
         self._unserved.discard(pod_uid)
         self._pods.pop(pod_uid, None)
-        self._containers.pop(pod_uid, None)
+        self.stage.leave(pod_uid)
 
     def _restore(self, pod: Json) -> None:
         """Know a pod as kubelet does after a restart: from its checkpoint."""
         pod_uid = pod["metadata"]["uid"]
         self._pods[pod_uid] = pod
-        self._containers[pod_uid] = Containers(pod)
+        self.stage.restore(pod)
         # An id has the same name whenever the node is read, so many are enough.
         offered = [f"id-{number}" for number in range(1_000)]
         for container in containers_of(pod):
@@ -202,12 +169,9 @@ class Kubelet:
             await self.admit(await self._queue.get())
 
     async def admit(self, pod: Json) -> None:
-        """Admit a pod or fail it, and tell who waits for that."""
-        if pod["metadata"]["uid"] not in self._pods:
-            return
-        await self._admit(pod)
-        async with self._admitted:
-            self._admitted.notify_all()
+        """Admit a pod, or fail it."""
+        if pod["metadata"]["uid"] in self._pods:
+            await self._admit(pod)
 
     async def _admit(self, pod: Json) -> None:
         pod_uid = pod["metadata"]["uid"]
@@ -218,7 +182,7 @@ class Kubelet:
         except (AllocateError, DevicesUnavailable) as error:
             self._unserved.discard(pod_uid)
             self._ids.free(pod_uid)
-            await self._report(pod, _refused(str(error)))
+            await self.stage.report(pod, _refused(str(error)))
             return
         if pod_uid not in self._pods:
             # It was deleted meanwhile.
@@ -226,8 +190,8 @@ class Kubelet:
             return
         shown = Containers(pod)
         shown.play(self.plays.get(pod["metadata"]["name"], self.play))
-        self._containers[pod_uid] = shown
-        await self._report(pod, shown.status())
+        await self.stage.report(pod, shown.status())
+        await self.stage.enter(pod, shown)
 
     async def allocate(self, pod: Json, container: Json) -> None:
         """Give a container its ids, and ask the plugin for its devices."""
@@ -240,36 +204,6 @@ class Kubelet:
         self.wrongs += wrongs_of(
             served, pod, container, node, needs_lock=self._needs_lock
         )
-
-    async def _change(
-        self, pod_name: str, change: Callable[[Containers], None]
-    ) -> None:
-        pod = await self._admitted_pod(pod_name)
-        shown = self._containers[pod["metadata"]["uid"]]
-        change(shown)
-        await self._report(pod, shown.status())
-
-    async def _admitted_pod(self, pod_name: str) -> Json:
-        async with asyncio.timeout(_ADMIT_SECONDS), self._admitted:
-            while True:
-                for pod_uid in self._containers:
-                    if self._pods[pod_uid]["metadata"]["name"] == pod_name:
-                        return self._pods[pod_uid]
-                await self._admitted.wait()
-
-    async def _report(self, pod: Json, status: Json) -> None:
-        """Patch a status, for as long as it takes; a pod that is gone is fine."""
-        change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
-        while True:
-            try:
-                await self._api.patch(f"{path_of(pod)}/status", change, STRATEGIC)
-            except ApiError as error:
-                if error.status not in _GONE:
-                    raise
-            except aiohttp.ClientError:
-                await asyncio.sleep(_RETRY_SECONDS)
-                continue
-            return
 
     async def _confirm_deletions(self) -> None:
         """Remove pods that were deleted with grace, once kubelet would have."""

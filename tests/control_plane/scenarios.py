@@ -168,7 +168,7 @@ async def keeps_ids_of_inits(api: Api, stand_in: StandIn) -> None:
         assert shown["status"]["phase"] == "Running"
         shown = await settled(api, await bind(api, one_gpu("early"), ROW))
         assert shown["status"]["phase"] == "Failed"
-        await kubelet.finish("p")
+        await kubelet.stage.finish("p")
         shown = await settled(api, await bind(api, one_gpu("late"), ROW))
         assert shown["status"]["phase"] == "Running"
 

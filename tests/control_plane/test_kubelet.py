@@ -188,25 +188,25 @@ async def test_containers_are_played_on_demand(api: Api) -> None:
     async with attached(Kubelet(api, NODE, play=Play.WAIT)) as kubelet:
         asking = pod("p").sidecar("s").init("i", gpu=1).app("a", gpu=1)
         created = await bind(api, asking, f";{ROW}{ROW}")
-        await kubelet.run_container("p", "s")
-        await kubelet.run_container("p", "i")
+        await kubelet.stage.run("p", "s")
+        await kubelet.stage.run("p", "i")
         shown = await api.get(path_of(created))
         assert shown["status"]["phase"] == "Pending"
         assert state_of(shown, "i") == "running"
         assert condition_of(shown, "PodReadyToStartContainers") == "True"
-        await kubelet.exit_container("p", "i", 3)
-        await kubelet.back_off("p", "i")
-        await kubelet.run_container("p", "i")
-        await kubelet.exit_container("p", "i", 0)
-        await kubelet.start_apps("p")
-        await kubelet.sandbox("p", is_ready=False)
+        await kubelet.stage.exit("p", "i", 3)
+        await kubelet.stage.back_off("p", "i")
+        await kubelet.stage.run("p", "i")
+        await kubelet.stage.exit("p", "i", 0)
+        await kubelet.stage.start_apps("p")
+        await kubelet.stage.sandbox("p", is_ready=False)
         shown = await api.get(path_of(created))
         assert shown["status"]["phase"] == "Running"
         assert status_of(shown, "i")["restartCount"] == 1
         assert status_of(shown, "i")["state"]["terminated"]["exitCode"] == 0
         assert condition_of(shown, "PodReadyToStartContainers") == "False"
         assert condition_of(shown, "PodScheduled") == "True"
-        await kubelet.finish("p", 1)
+        await kubelet.stage.finish("p", 1)
         shown = await api.get(path_of(created))
         assert shown["status"]["phase"] == "Failed"
 
