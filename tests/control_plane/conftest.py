@@ -20,12 +20,14 @@ _PLANE: Final = pytest.StashKey[ControlPlane]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Limit the time of each test here, but not of what is built before the first."""
+    """Limit the time of each test here, but not of what is built before the first.
+
+    A test that sets its own limit must say ``func_only=True``, too.
+    """
     for item in items:
-        if Path(__file__).parent in item.path.parents:
-            limit = pytest.mark.timeout(_TEST_SECONDS, func_only=True)
-            # An own limit of a test stands nearer, so it wins.
-            item.add_marker(limit, append=False)
+        is_here = Path(__file__).parent in item.path.parents
+        if is_here and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_TEST_SECONDS, func_only=True))
 
 
 @pytest.hookimpl(wrapper=True)
