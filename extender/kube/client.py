@@ -187,7 +187,8 @@ class ApiClient:
                 await self._check(answer, what)
                 yield answer
         except aiohttp.ClientConnectorError as error:
-            raise Unreachable(f"{what}: {error}") from error
+            where = f"{error.host}:{error.port}"
+            raise Unreachable(f"no connection to {where}: {error.os_error}") from error
         except TimeoutError as error:
             raise Unanswered(f"{what}: no answer in time") from error
         except (aiohttp.ClientError, orjson.JSONDecodeError, OSError) as error:

@@ -14,6 +14,7 @@ from typing import Final
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodUID
+from extender.core.reasons import Reason
 from extender.errors import NotSynced
 from extender.service.binder import Binder
 from extender.service.cluster import Cluster
@@ -129,7 +130,22 @@ class Extender:
         fleet, node_names = self._candidates(args)
         own = self._ledger.holding(args.pod.uid)
         nominated = self._nominated(fleet, args.pod)
-        return filter_nodes(fleet, args.pod, node_names, own, nominated)
+        decision = filter_nodes(fleet, args.pod, node_names, own, nominated)
+        if args.pod.request.asks_for_devices:
+            decision.refuse(self._stuck_nodes(args.pod), Reason.NODE_LOCKED)
+        return decision
+
+    def _stuck_nodes(self, pod: Pod) -> set[NodeName]:
+        """List nodes whose lock a pod keeps that waits for its devices, for long."""
+        return {
+            node_name
+            for node_name, owner in self._locks.long_held()
+            for there in self._ledger.pods_on(node_name)
+            if there.is_unserved
+            and there.node_name == node_name
+            and there.uid != pod.uid
+            and (there.namespace, there.name) == (owner.namespace, owner.name)
+        }
 
     def prioritize(self, args: ExtenderArgs) -> list[tuple[NodeName, int]]:
         """Score every candidate. Changes nothing.

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -89,6 +89,15 @@ class NodeLocks:
             if stand is None or stand.value != value:
                 self._stands[node_name] = _Stand(value, self._monotonic())
         self.wake(node_name)
+
+    def long_held(self) -> Iterator[tuple[NodeName, LockOwner]]:
+        """List locks whose value has stood for longer than a bind waits."""
+        since = self._monotonic() - self._settings.lock_wait_seconds
+        for node_name, stand in self._stands.items():
+            if stand.since < since:
+                owner = decode_lock(stand.value)
+                if owner is not None:
+                    yield node_name, owner
 
     def wake(self, node_name: NodeName) -> None:
         """Let who waits at a node look again."""

@@ -14,7 +14,7 @@ from extender.kube.cluster import KubeCluster
 from extender.service import Extender
 from extender.settings import BindSettings, KubeSettings
 from extender.state.audit import audit
-from extender.wire.extender_v1 import BindingArgs
+from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
 from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, node, pod
 from tests.kube.server import ApiServer, answers, cut, until
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.timeout(30)
 QUICK: Final = KubeSettings(
     request_seconds=1, first_backoff_seconds=0.01, longest_backoff_seconds=0.02
 )
+N1: Final = NodeName("n1")
 ONE_CARD: Final = node("n1").gpu("GPU-a", memory=24_000)
 WANTED: Final = pod("p").app("a", gpu=1, gpumem=16_000)
 ROWS: Final = "GPU-a,NVIDIA,16000,0:;"
@@ -329,6 +330,19 @@ async def test_lock_that_is_kept(owner: PodBuilder, value: str, text: str) -> No
         run.clock.skipped += 61
         taken = await run.bind()
         assert bool(taken) is (text == "waits for its")
+
+
+async def test_filter_refuses_a_node_that_is_stuck() -> None:
+    """A young lock refuses nothing; one that its pod has kept for long does."""
+    server = ApiServer().with_all(ONE_CARD, OWNER.on("n1").annotations(UNSERVED))
+    server.set_lock("n1", OWNED_BY_Q)
+    async with running(server) as run:
+        asked = ExtenderArgs(PodReader(NVIDIA).read(WANTED.build()), [N1], None)
+        assert run.extender.filter(asked).fitting == [N1]
+        run.clock.skipped += 6
+        assert run.extender.filter(asked).failed == {N1: "NodeLocked"}
+        server.put(OWNER.on("n1").annotations(SERVED))
+        await until(lambda: run.extender.filter(asked).fitting == [N1])
 
 
 async def test_bind_waits_for_the_lock() -> None:
