@@ -2,25 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kinds import Kind
-from extender.core.model import (
-    Allocation,
-    NodeName,
-    Pod,
-    PodUID,
-    UnreadableAllocation,
-)
-from extender.errors import Conflict, ExtenderError, NotFound, Unanswered
+from extender.core.model import Allocation, NodeName, Pod, PodUID
+from extender.errors import Conflict, ExtenderError
 from extender.service.cluster import Binding, Cluster
 from extender.service.node_locks import Kept, NodeLocks, Taken
+from extender.service.sent import SentBindings, described, is_bound
 from extender.settings import BindSettings
-from extender.state.events import PodGone, Reserved, Unreserved
+from extender.state.events import Reserved, Unreserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
 from extender.verbs.nominations import nominated_holdings
@@ -33,24 +27,6 @@ _log = logging.getLogger(__name__)
 _SETTLE_PERIOD_SECONDS: Final = 1.0
 
 _BOUND_MEANWHILE: Final = Conflict("the pod was bound meanwhile")
-
-
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    """A Binding that was sent, and that no event has shown yet.
-
-    Attributes:
-        args: What was asked.
-        lock: Value of the node's lock, given back if the pod turns out unbound.
-        due: When the pod is to be read, on the monotonic clock.
-        is_answered: Whether kube-scheduler was told that the pod is bound. Until it is
-            known, no other bind of this pod begins.
-    """
-
-    args: BindingArgs
-    lock: str
-    due: float
-    is_answered: bool
 
 
 class Binder:
@@ -79,7 +55,13 @@ class Binder:
         self._unix_seconds = unix_seconds
         self._monotonic = monotonic
         self._tasks: dict[PodUID, asyncio.Task[str]] = {}
-        self._sent: dict[PodUID, _Sent] = {}
+        self._sent = SentBindings(
+            cluster=cluster,
+            ledger=ledger,
+            locks=locks,
+            settings=settings,
+            monotonic=monotonic,
+        )
 
     async def bind(self, args: BindingArgs) -> str:
         """Bind a pod; gives what went wrong, empty on success.
@@ -89,7 +71,7 @@ class Binder:
         """
         if args.uid in self._tasks:
             return "another bind of this pod is under way"
-        if args.uid in self._unsettled:
+        if self._sent.is_open(args.uid):
             return "what became of an earlier bind of this pod is not known yet"
         task = asyncio.create_task(self._bind_to_the_end(args))
         self._tasks[args.uid] = task
@@ -100,10 +82,6 @@ class Binder:
         while self._tasks:
             await asyncio.wait(self._tasks.values())
 
-    @property
-    def _unsettled(self) -> Iterable[PodUID]:
-        return [uid for uid, sent in self._sent.items() if not sent.is_answered]
-
     async def _bind_to_the_end(self, args: BindingArgs) -> str:
         try:
             problem = await self._bind(args)
@@ -112,7 +90,7 @@ class Binder:
         finally:
             del self._tasks[args.uid]
         if problem:
-            _log.warning("bind of %s refused: %s", _described(args), problem)
+            _log.warning("bind of %s refused: %s", described(args), problem)
         return problem
 
     async def _bind(self, args: BindingArgs) -> str:
@@ -133,7 +111,7 @@ class Binder:
         try:
             return await self._commit_in_turn(pod, args)
         finally:
-            if args.uid not in self._sent:
+            if not self._sent.holds(args.uid):
                 self._ledger.apply(Unreserved(args.uid))
 
     async def _pod_to_bind(self, args: BindingArgs) -> Pod:
@@ -152,8 +130,8 @@ class Binder:
                 pod = await self._cluster.read_pod(args.namespace, args.name)
             except ExtenderError:
                 return str(error)
-            return "" if _is_bound(pod, args) else str(error)
-        _log.info("bound %s", _described(args))
+            return "" if is_bound(pod, args) else str(error)
+        _log.info("bound %s", described(args))
         return ""
 
     async def _commit_in_turn(self, pod: Pod, args: BindingArgs) -> str:
@@ -192,7 +170,9 @@ class Binder:
                 return f"pod {pod.full_name} was deleted meanwhile"
             if shown.node_name is not None:
                 is_ours_to_release = False
-                return await self._after_failure(args, lock.value, _BOUND_MEANWHILE)
+                return await self._sent.after_failure(
+                    args, lock.value, _BOUND_MEANWHILE
+                )
             fleet, own = self._ledger.fleet, self._ledger.holding(args.uid)
             if listed is not None:
                 fleet = self._ledger.fleet_as_listed(args.node_name, listed, args.uid)
@@ -247,75 +227,22 @@ class Binder:
             self._kind, args.node_name, allocation, int(self._unix_seconds())
         )
         binding = _binding(args, annotations, allocation_labels(args.node_name))
-        self._note_sent(args, lock_value, is_answered=False)
+        self._sent.note(args, lock_value, is_answered=False)
         try:
             await self._cluster.bind(binding)
         except ExtenderError as error:
-            problem = await self._after_failure(args, lock_value, error)
+            problem = await self._sent.after_failure(args, lock_value, error)
             if problem:
                 return problem
-            _log.info("found bound: %s", _described(args))
+            _log.info("found bound: %s", described(args))
         else:
-            self._note_sent(args, lock_value, is_answered=True)
-            _log.info("bound %s", _described(args))
+            self._sent.note(args, lock_value, is_answered=True)
+            _log.info("bound %s", described(args))
         try:
             await self._cluster.mend_labels(binding)
         except ExtenderError as error:
-            _log.warning("pod of %s has no label: %s", _described(args), error)
+            _log.warning("pod of %s has no label: %s", described(args), error)
         return ""
-
-    async def _after_failure(
-        self, args: BindingArgs, lock_value: str, error: ExtenderError
-    ) -> str:
-        """Read the pod back: only that tells whether it is bound.
-
-        A pod that is unbound after a lost answer may still become bound a moment
-        later, so its place and the lock are kept until `settle` reads it again.
-        """
-        try:
-            pod = await self._cluster.read_pod(args.namespace, args.name)
-        except NotFound:
-            await self._undo(args, lock_value, is_gone=True)
-            return str(error)
-        except ExtenderError as unread:
-            _log.warning("pod of %s cannot be read back: %s", _described(args), unread)
-            return f"{error}; whether it was carried out is not known yet"
-        if _is_bound(pod, args):
-            await self._adopt(pod, args, lock_value)
-            return ""
-        is_settled = pod.uid != args.uid or pod.node_name is not None
-        if is_settled or not isinstance(error, Unanswered):
-            await self._undo(args, lock_value, is_gone=pod.uid != args.uid)
-        return str(error)
-
-    async def _adopt(self, pod: Pod, args: BindingArgs, lock_value: str) -> None:
-        """Count a pod that is bound there by the devices that its annotations name."""
-        self._note_sent(args, lock_value, is_answered=True)
-        known = self._ledger.pods.get(args.uid)
-        if (
-            self._ledger.reservation(args.uid) is not None
-            and known is not None
-            and pod.allocation is not None
-            and not isinstance(pod.allocation, UnreadableAllocation)
-        ):
-            self._ledger.apply(Reserved(known, args.node_name, pod.allocation))
-        if not pod.is_unserved:
-            await self._locks.release(args.node_name, lock_value)
-
-    async def _undo(self, args: BindingArgs, lock_value: str, *, is_gone: bool) -> None:
-        self._sent.pop(args.uid, None)
-        self._ledger.apply(PodGone(args.uid) if is_gone else Unreserved(args.uid))
-        await self._locks.release(args.node_name, lock_value)
-
-    def _note_sent(
-        self, args: BindingArgs, lock_value: str, *, is_answered: bool
-    ) -> None:
-        """Keep in mind what must be found out; nothing where an event has shown it."""
-        if is_answered and self._ledger.reservation(args.uid) is None:
-            self._sent.pop(args.uid, None)
-            return
-        due = self._monotonic() + self._settings.settle_seconds
-        self._sent[args.uid] = _Sent(args, lock_value, due, is_answered)
 
     async def settle_forever(self) -> None:
         """Settle, until cancelled, the Bindings that no event has shown in time."""
@@ -324,36 +251,8 @@ class Binder:
             await self.settle()
 
     async def settle(self) -> None:
-        """Read each pod whose Binding was sent long ago; the answer decides."""
-        now = self._monotonic()
-        for uid, sent in list(self._sent.items()):
-            if uid in self._tasks:
-                continue
-            if self._ledger.reservation(uid) is None:
-                self._sent.pop(uid, None)
-            elif now >= sent.due and self._sent.get(uid) is sent:
-                try:
-                    await self._settle(sent)
-                except ExtenderError as error:
-                    described = _described(sent.args)
-                    _log.warning("%s: not settled yet: %s", described, error)
-
-    async def _settle(self, sent: _Sent) -> None:
-        args = sent.args
-        try:
-            pod = await self._cluster.read_pod(args.namespace, args.name)
-        except NotFound:
-            pod = None
-        if self._sent.get(args.uid) is not sent:
-            return
-        if pod is not None and _is_bound(pod, args):
-            # The watch is late; until it shows the pod, the reservation counts.
-            due = self._monotonic() + self._settings.settle_seconds
-            self._sent[args.uid] = replace(sent, due=due, is_answered=True)
-            return
-        _log.warning("%s: sent, but the pod is not bound there", _described(args))
-        is_gone = pod is None or pod.uid != args.uid
-        await self._undo(args, sent.lock, is_gone=is_gone)
+        """Settle what is due, once."""
+        await self._sent.settle(self._tasks)
 
     def _why_not(
         self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
@@ -361,10 +260,6 @@ class Binder:
         verdict = judge_node(fleet, pod, node_name, own, self._nominated(pod))
         reasons = verdict.reasons if verdict else ()
         return f"no longer fits: {', '.join(reason.value for reason in reasons)}"
-
-
-def _is_bound(pod: Pod, args: BindingArgs) -> bool:
-    return pod.uid == args.uid and pod.node_name == args.node_name
 
 
 def _why_another(pod: Pod, args: BindingArgs) -> str | None:
@@ -381,12 +276,6 @@ def _why_unbindable(pod: Pod) -> str | None:
     if pod.node_name is not None:
         return f"the pod is already bound to {pod.node_name}"
     return pod.request_problem
-
-
-def _described(args: BindingArgs) -> str:
-    """Name pod and node in a log line; names from a body may hold line breaks."""
-    text = f"{args.namespace}/{args.name} (uid {args.uid}) to {args.node_name}"
-    return text if text.isprintable() else repr(text)
 
 
 def _binding(
