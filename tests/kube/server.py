@@ -151,11 +151,12 @@ class ApiServer:
                 if not fault.times:
                     self.faults.remove(fault)
                 if fault.is_carried_out:
-                    await self._carry_out(request)
+                    await self.carry_out(request)
                 return await fault.answer(request)
-        return await self._carry_out(request)
+        return await self.carry_out(request)
 
-    async def _carry_out(self, request: web.Request) -> web.StreamResponse:
+    async def carry_out(self, request: web.Request) -> web.StreamResponse:
+        """Do what is asked, as kube-apiserver does."""
         answer: web.StreamResponse
         match request.method, request.path.strip("/").split("/"):
             case "GET", ["api", "v1", ("nodes" | "pods") as kind]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
+from aiohttp import web
 
 from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName, PodUID
@@ -17,7 +18,7 @@ from extender.state.audit import audit
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
 from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, node, pod
-from tests.kube.server import ApiServer, answers, cut, until
+from tests.kube.server import ApiServer, answers, cut, status, until
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -277,6 +278,66 @@ async def test_node_that_changed_under_the_lock() -> None:
     server.fail("PATCH", "/nodes/n1", answers(409))
     async with running(server) as run:
         assert await run.bind() == ""
+
+
+async def test_lock_of_another_that_came_first_is_not_overwritten() -> None:
+    """Between our look and our write: the resourceVersion says so."""
+    server = ApiServer().with_all(ONE_CARD, OWNER, WANTED)
+
+    async def come_first(request: web.Request) -> web.StreamResponse:
+        server.set_lock("n1", OWNED_BY_Q)
+        return await server.carry_out(request)
+
+    server.fail("PATCH", "/nodes/n1", come_first)
+    async with running(server, lock_wait_seconds=0.1) as run:
+        assert "is being bound" in await run.bind()
+        assert server.lock_of("n1") == OWNED_BY_Q
+
+
+async def test_lock_that_another_took_over_is_not_released() -> None:
+    """Only exactly the value that we wrote is ours to remove."""
+    server = ApiServer().with_all(ONE_CARD, OWNER, WANTED)
+
+    async def refuse(_request: web.Request) -> web.StreamResponse:
+        server.set_lock("n1", OWNED_BY_Q)
+        return status(403, "no rights")
+
+    server.fail("POST", BINDING, refuse)
+    async with running(server) as run:
+        assert "no rights" in await run.bind()
+        assert server.lock_of("n1") == OWNED_BY_Q
+
+
+async def test_pod_deleted_while_its_bind_waits() -> None:
+    """No event brings it back, and the lock goes to the next."""
+    server = ApiServer().with_all(ONE_CARD, OWNER.on("n1").annotations(UNSERVED))
+    server.put(WANTED)
+    server.set_lock("n1", OWNED_BY_Q)
+    async with running(server) as run:
+        bind = asyncio.create_task(run.bind())
+        await until(lambda: bool(server.asked("GET", "/pods/q")))
+        server.delete(WANTED)
+        await until(lambda: not run.is_reserved())
+        server.put(OWNER.on("n1").annotations(SERVED))
+        server.set_lock("n1", None)
+        assert "was deleted meanwhile" in await bind
+        assert server.lock_of("n1") is None
+        assert PodUID(WANTED.pod_uid) not in run.extender.ledger.pods
+
+
+async def test_settling_leaves_a_pod_that_is_bound_alone() -> None:
+    """The watch is late: the place stays reserved until it shows the pod."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    async with running(server, follows=False) as run:
+        assert await run.bind() == ""
+        run.clock.skipped += 61
+        await run.extender._binder.settle()
+        assert run.used() == 16_000
+        server.delete(WANTED)
+        run.clock.skipped += 61
+        await run.extender._binder.settle()
+        assert run.used() == 0
+        assert server.lock_of("n1") is None
 
 
 OWNER: Final = pod("q").app("a", gpu=1, gpumem=1000)

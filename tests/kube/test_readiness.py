@@ -63,7 +63,7 @@ async def test_slow_list(slow: str) -> None:
     async def wait(request: web.Request) -> web.StreamResponse:
         is_reached.set()
         await let_go.wait()
-        return await server._carry_out(request)
+        return await server.carry_out(request)
 
     server.fail("GET", slow, wait)
     async with following(server) as extender:
