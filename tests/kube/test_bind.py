@@ -137,6 +137,22 @@ async def test_label_that_was_dropped_is_written() -> None:
         assert server.pod("p")["metadata"]["labels"] == {"hami.io/vgpu-node": "n1"}
 
 
+async def test_label_is_for_this_pod_only() -> None:
+    """Not for a successor of its name."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.keeps_labels = False
+
+    async def replace_pod(_request: web.Request) -> web.StreamResponse:
+        server.delete(WANTED)
+        server.put(WANTED.uid("successor"))
+        return status(201, "bound")
+
+    server.fail("POST", BINDING, replace_pod, is_carried_out=True)
+    async with running(server) as run:
+        assert await run.bind() == ""
+        assert server.pod("p")["metadata"].get("labels", {}) == {}
+
+
 async def test_name_too_long_for_a_label() -> None:
     """Such a label would make every later update of the pod fail."""
     name = "n" * 64

@@ -82,12 +82,14 @@ async def test_slow_list(slow: str) -> None:
 
 async def test_list_again_removes_what_is_gone() -> None:
     """Pods, nodes, and a pod that was made again under its name."""
-    server = ApiServer().with_all(CARD, node("n2").gpu("GPU-b"), BOUND)
+    other = pod("q").app("a", gpu=1).holding("GPU-a,NVIDIA,1000,0:;").on("n1")
+    server = ApiServer().with_all(CARD, node("n2").gpu("GPU-b"), BOUND, other)
     for kind in ("nodes", "pods"):
         server.fail("GET", f"/{kind}?watch=true", answers(410), times=1)
     async with following(server) as extender:
-        await until_used(extender, 16_000)
+        await until_used(extender, 17_000)
         server.delete(node("n2"), silently=True)
+        server.delete(other, silently=True)
         server.delete(BOUND, silently=True)
         server.put(HELD.uid("made-again"))
         server.tell("pods", "ERROR", {"code": 410})
