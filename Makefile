@@ -7,10 +7,10 @@ LISTEN ?= 127.0.0.1:8080
 CLUSTER ?= config/example-cluster.yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify lint bench lock clean
+.PHONY: help setup run test verify lint bench control-plane lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 setup: $(READY) ## create .venv from the locked requirements
 
@@ -39,6 +39,9 @@ lint: setup ## format, lint, types, import contract, spelling
 
 bench: setup ## time filter over HTTP beside an echo server
 	$(BIN)/python -m benchmarks.filter_http
+
+control-plane: setup ## build etcd and Kubernetes for the tests ahead of time: 10 minutes, once
+	$(BIN)/python -m tests.control_plane.binaries
 
 lock: ## resolve the locked requirements again (needs uv)
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \

@@ -3,7 +3,7 @@
 Rooms, imports pointing inwards::
 
     errors <- core <- state <- verbs <- wire <- settings <- service
-           <- embedded, web <- runtime <- cli
+           <- embedded, kube, web <- runtime <- cli
 
 Each room's own docstring says what belongs there.
 """

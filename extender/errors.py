@@ -14,7 +14,12 @@
     │   └── NotSynced          asked before nodes and pods were applied
     └── ClusterError           what the cluster answered to a read or a write
         ├── NotFound           no such object
-        └── Conflict           the object is not in the state the write needs
+        ├── Conflict           the object is not in the state the write needs
+        ├── Gone               that resourceVersion is no longer served: list again
+        ├── Forbidden          who we are, or what we may do, is not accepted
+        ├── Rejected           the request itself is not acceptable
+        └── Unreachable        not carried out: no connection, or too many requests
+            └── Unanswered     sent; whether it was carried out is not known
 
 A refusal (a pod does not fit) is an answer, not an error.
 """
@@ -104,7 +109,7 @@ class NotSynced(StateError):
 
 
 class ClusterError(ExtenderError):
-    """The cluster refused a read or a write."""
+    """The cluster refused or failed a read or a write."""
 
 
 class NotFound(ClusterError):
@@ -113,3 +118,23 @@ class NotFound(ClusterError):
 
 class Conflict(ClusterError):
     """The object is not in the state that the write needs."""
+
+
+class Gone(ClusterError):
+    """The resourceVersion or page asked for is no longer served: list again."""
+
+
+class Forbidden(ClusterError):
+    """The API server does not know us, or we lack a permission."""
+
+
+class Rejected(ClusterError):
+    """The API server cannot accept the request as it is; to repeat it is no use."""
+
+
+class Unreachable(ClusterError):
+    """Nothing was done: there was no connection, or the server takes no more now."""
+
+
+class Unanswered(Unreachable):
+    """The request was sent, and no answer tells whether it was carried out."""

@@ -5,7 +5,8 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from aiohttp import web
 from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import SettingsError
 from extender.service import Extender
-from extender.settings import SchedulingSettings, Settings
+from extender.settings import HttpSettings, SchedulingSettings, Settings
 from extender.web.app import build_app
 from extender.wire.pods import PodReader
 
@@ -59,32 +60,104 @@ async def serve_embedded(
     Raises:
         SettingsError: The address cannot be listened on.
     """
+    stop = _stop_signal()
+    app = build_app(embedded.extender, settings.http, embedded.cluster)
+    async with _served(app, embedded.extender, settings.http, announce):
+        await stop.wait()
+
+
+async def serve_kube(
+    kubeconfig: Path | None,
+    settings: Settings,
+    announce: Callable[[str], None],
+    on_synced: Callable[[Extender], None],
+) -> None:
+    """Serve the cluster behind an API server until SIGINT or SIGTERM.
+
+    Args:
+        kubeconfig: How to reach it; None for the one that this pod runs in.
+        settings: Where to listen, how to read, and limits.
+        announce: Told the URL once connections are accepted.
+        on_synced: Told once nodes and pods were listed and applied.
+
+    Raises:
+        SettingsError: The address cannot be listened on, or the API server's address
+            and credentials cannot be read.
+    """
+    # The library takes half a second to import, which other commands need not wait for.
+    from extender.kube.access import (  # noqa: PLC0415
+        in_cluster_access,
+        kubeconfig_access,
+    )
+    from extender.kube.client import ApiClient  # noqa: PLC0415
+    from extender.kube.cluster import KubeCluster  # noqa: PLC0415
+
+    stop = _stop_signal()
+    scheduling = settings.scheduling
+    reader = PodReader(
+        scheduling.kind, scheduling.device_policy, scheduling.node_policy
+    )
+    access = await (
+        in_cluster_access() if kubeconfig is None else kubeconfig_access(kubeconfig)
+    )
+    async with ApiClient(access) as client:
+        cluster = KubeCluster(client, reader, settings.kube)
+        extender = Extender(cluster, reader, time.time, settings.bind)
+        app = build_app(extender, settings.http)
+        async with _served(app, extender, settings.http, announce):
+            await _until(
+                stop,
+                cluster.follow(extender, lambda: on_synced(extender)),
+                extender.settle_forever(),
+            )
+
+
+async def _until(stop: asyncio.Event, *works: Coroutine[None, None, None]) -> None:
+    """Do all that never ends, until told to stop; a failure of any ends all."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work) for work in works]
+        await stop.wait()
+        for task in tasks:
+            task.cancel()
+
+
+def _stop_signal() -> asyncio.Event:
+    """Give what SIGINT and SIGTERM set from now on."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
-    app = build_app(embedded.extender, settings.http, embedded.cluster)
+    return stop
+
+
+@asynccontextmanager
+async def _served(
+    app: web.Application,
+    extender: Extender,
+    settings: HttpSettings,
+    announce: Callable[[str], None],
+) -> AsyncIterator[None]:
     runner = web.AppRunner(
         app,
         access_log=None,
-        keepalive_timeout=settings.http.keepalive_seconds,
-        shutdown_timeout=settings.http.shutdown_seconds,
+        keepalive_timeout=settings.keepalive_seconds,
+        shutdown_timeout=settings.shutdown_seconds,
     )
     await runner.setup()
     try:
-        site = web.TCPSite(runner, settings.http.host, settings.http.port)
+        site = web.TCPSite(runner, settings.host, settings.port)
         try:
             await site.start()
         except (OSError, UnicodeError) as error:
-            where = f"{settings.http.host}:{settings.http.port}"
+            where = f"{settings.host}:{settings.port}"
             reason = _why_unusable(error)
             raise SettingsError(f"cannot listen on {where}: {reason}") from error
         announce(_url_of(runner))
-        await stop.wait()
+        yield
         _log.info("stopping: open requests are finished first")
     finally:
         await runner.cleanup()
-        await embedded.extender.finish()
+        await extender.finish()
 
 
 def _why_unusable(error: OSError | UnicodeError) -> str:

@@ -27,6 +27,51 @@ class SchedulingSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BindSettings:
+    """How long a bind waits, and when it counts as lost."""
+
+    lock_wait_seconds: float = 20.0
+    """How long a bind waits for its node's lock. Below kube-scheduler's httpTimeout of
+    30 s by the time that the reads and writes around it may take."""
+
+    longest_bind_seconds: float = 60.0
+    """Longer than any bind can last. A lock whose pod is unbound is taken over once it
+    has stood unchanged for longer; HAMi's own binds give up after 28 s."""
+
+    settle_seconds: float = 60.0
+    """When to read a pod whose Binding was sent but which is not seen bound; until the
+    answer is known, its place stays reserved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeSettings:
+    """How an API server is read."""
+
+    page_size: int = 500
+    """Objects per page of a list. 500 pods are about 5 MB and 20 ms of decoding."""
+
+    request_seconds: float = 5.0
+    """Longest single read or write of one object, and list of one node's pods."""
+
+    page_seconds: float = 60.0
+    """Longest page of a list."""
+
+    watch_seconds: float = 300.0
+    """How long a watch is asked to last; each is asked for up to half longer, so that
+    not all of a fleet's end at once."""
+
+    idle_seconds: float = 90.0
+    """A watch that shows nothing for this long is cut and taken up again where it
+    stopped. Bookmarks come about once a minute."""
+
+    first_backoff_seconds: float = 0.2
+    """Pause after a first failure; it doubles with each further one."""
+
+    longest_backoff_seconds: float = 30.0
+    """Longest pause between tries."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSettings:
     """The door."""
 
@@ -58,6 +103,8 @@ class Settings:
 
     http: HttpSettings = field(default_factory=HttpSettings)
     scheduling: SchedulingSettings = field(default_factory=SchedulingSettings)
+    bind: BindSettings = field(default_factory=BindSettings)
+    kube: KubeSettings = field(default_factory=KubeSettings)
 
 
 def http_settings(listen: str) -> HttpSettings:

@@ -27,13 +27,22 @@ def output_option(command: _Command) -> _Command:
 
 
 def cluster_option(command: _Command) -> _Command:
-    """Add ``--cluster FILE``."""
+    """Add ``--cluster FILE``, which must be given."""
+    return _cluster_option(command, is_required=True)
+
+
+def optional_cluster_option(command: _Command) -> _Command:
+    """Add ``--cluster FILE``, one of several sources."""
+    return _cluster_option(command, is_required=False)
+
+
+def _cluster_option(command: _Command, *, is_required: bool) -> _Command:
     return click.option(
         "--cluster",
         "cluster_files",
         metavar="FILE",
         multiple=True,
-        required=True,
+        required=is_required,
         type=click.Path(path_type=Path),
         help="Nodes and pods, as `kubectl get nodes,pods -A -o json` prints them; JSON "
         "or YAML. May be given several times.",

@@ -7,17 +7,29 @@ from pathlib import Path
 
 import click
 
-from extender.cli.options import cluster_option
+from extender.cli.options import optional_cluster_option
 from extender.cli.terminal import printable
 from extender.core.model import UnreadableAllocation
-from extender.runtime import EmbeddedExtender, embed, serve_embedded
+from extender.runtime import embed, serve_embedded, serve_kube
+from extender.service import Extender
 from extender.settings import Settings, http_settings
 from extender.state.holdings import Footing
 from extender.state.ledger import Ledger
 
 
 @click.command()
-@cluster_option
+@optional_cluster_option
+@click.option(
+    "--kubeconfig",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Serve the cluster of this file's current context.",
+)
+@click.option(
+    "--in-cluster",
+    is_flag=True,
+    help="Serve the cluster that this pod runs in, by its service account.",
+)
 @click.option(
     "--listen",
     metavar="HOST:PORT",
@@ -25,24 +37,40 @@ from extender.state.ledger import Ledger
     show_default=True,
     help="Address to listen on. Whoever reaches it can bind pods.",
 )
-def serve(cluster_files: tuple[Path, ...], listen: str) -> None:
+def serve(
+    cluster_files: tuple[Path, ...],
+    kubeconfig: Path | None,
+    listen: str,
+    *,
+    in_cluster: bool,
+) -> None:
     """Answer kube-scheduler over HTTP.
 
-    The cluster is read from files and lives in memory: a bind changes it and plays the
-    device plugin, POST /pods adds a pod, GET /pods lists all of them. The files are
-    never written.
+    With --kubeconfig or --in-cluster, nodes and pods are listed and watched, and a bind
+    is written to the API server. GET /readyz is 503 until all are listed.
+
+    With --cluster, the cluster is read from files and lives in memory: a bind changes
+    it and plays the device plugin, POST /pods adds a pod, GET /pods lists all of them.
+    The files are never written.
 
     \b
     Example:
       gpu-extender serve --cluster config/example-cluster.yaml
       curl --data-binary @config/pods/init-then-app.yaml localhost:8080/pods
     """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
+    if [bool(cluster_files), kubeconfig is not None, in_cluster].count(True) != 1:
+        raise click.UsageError(
+            "give exactly one of --cluster, --kubeconfig and --in-cluster"
+        )
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     settings = Settings(http=http_settings(listen))
+    if not cluster_files:
+        asyncio.run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
+        return
     embedded = embed(cluster_files, settings.scheduling)
-    click.echo(_summary(embedded))
+    _echo_summary(embedded.extender)
     asyncio.run(serve_embedded(embedded, settings, _announce))
 
 
@@ -51,8 +79,16 @@ def _announce(url: str) -> None:
     click.echo("                  GET  /pods /healthz /readyz    Ctrl-C stops")
 
 
-def _summary(embedded: EmbeddedExtender) -> str:
-    ledger = embedded.extender.ledger
+def _announce_kube(url: str) -> None:
+    click.echo(f"serving on {url}: POST /filter /prioritize /bind")
+    click.echo("                  GET  /healthz /readyz    Ctrl-C stops")
+
+
+def _echo_summary(extender: Extender) -> None:
+    click.echo(_summary(extender.ledger))
+
+
+def _summary(ledger: Ledger) -> str:
     usable = [node for node in ledger.nodes.values() if node.is_usable]
     cards = sum(len(node.devices or ()) for node in usable)
     names = {node.name for node in usable}

@@ -297,6 +297,8 @@ class Pod:
         warnings: Settings of the pod that were read as the default.
         priority: Of its class; decides which pods a nomination holds room against.
         nominated_node: Where kube-scheduler evicted others for it; None without.
+        is_unserved: Whether a device plugin still has to hand out its devices: it is
+            Pending, with rows to allocate or a bind that no plugin has answered.
     """
 
     uid: PodUID
@@ -311,6 +313,7 @@ class Pod:
     warnings: tuple[str, ...] = ()
     priority: int = 0
     nominated_node: NodeName | None = None
+    is_unserved: bool = False
 
     @property
     def full_name(self) -> str:
@@ -349,12 +352,15 @@ class Node:
         devices: What it registers; None when the annotation is missing.
         inventory_problem: Why its annotation cannot be read; None when it can.
         allocatable_slots: Allocatable of the kind's count resource.
+        lock: Value of the annotation by which one pod at a time is served; None
+            while nobody holds it.
     """
 
     name: NodeName
     devices: tuple[Device, ...] | None
     allocatable_slots: int
     inventory_problem: str | None = None
+    lock: str | None = None
 
     @property
     def is_usable(self) -> bool:

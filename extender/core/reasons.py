@@ -27,6 +27,9 @@ class Reason(Enum):
     KUBELET_SLOTS_EXHAUSTED = "KubeletSlotsExhausted"
     """Ours: kubelet has too few device ids left; inits keep theirs to the pod's end."""
 
+    NODE_LOCKED = "NodeLocked"
+    """Ours: a pod there has waited for its devices for longer than a bind waits."""
+
     # One card, whatever its use.
     CARD_NOT_HEALTHY = "CardNotHealth"
     CARD_CORDONED = "CardCordoned"

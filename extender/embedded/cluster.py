@@ -9,10 +9,10 @@ from typing import Final
 
 import orjson
 
-from extender.core.model import Node, Pod, PodUID
+from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.embedded.documents import objects_in
 from extender.errors import BadObject, Conflict, Described, NotFound, SettingsError
-from extender.service import Binding
+from extender.service import Binding, NodeLock
 from extender.state.events import Event, NodeSeen, PodSeen
 from extender.wire.allocation import PHASE_ANNOTATION, PHASE_SERVED, served_rows
 from extender.wire.nodes import decode_node
@@ -71,7 +71,8 @@ class EmbeddedCluster:
                 node = decode_node(obj, self._kind)
                 if node.name in self._nodes:
                     raise Conflict(f"node {node.name} is there twice")
-                self._nodes[node.name] = node
+                # A lock is between a live scheduler and a live plugin; here is neither.
+                self._nodes[node.name] = replace(node, lock=None)
             case "Pod":
                 self._add(obj)
             case _:
@@ -125,7 +126,7 @@ class EmbeddedCluster:
         return pod
 
     def _add(self, obj: JsonObject) -> Pod:
-        pod = self._reader.read(obj)
+        pod = self._read(obj)
         key = (pod.namespace, pod.name)
         if key in self._pods:
             raise Conflict(f"pod {pod.full_name} exists already")
@@ -174,8 +175,46 @@ class EmbeddedCluster:
         }
         metadata["labels"] = {**labels, **binding.labels}
         object_at(obj, "spec", "pod")["nodeName"] = binding.node_name
-        kept.pod = self._reader.read(obj)
+        kept.pod = self._read(obj)
         self._listener(PodSeen(kept.pod))
+        self._set_lock(binding.node_name, None)
+
+    def _read(self, obj: JsonObject) -> Pod:
+        """Read a pod; the device plugin that is played here is never behind."""
+        return replace(self._reader.read(obj), is_unserved=False)
+
+    async def pods_on(self, node_name: NodeName) -> None:
+        """Have nothing to add to events; see `extender.service.Cluster`."""
+
+    async def mend_labels(self, binding: Binding) -> None:
+        """Do nothing: `bind` drops none; see `extender.service.Cluster`."""
+
+    async def read_lock(self, node_name: NodeName) -> NodeLock:
+        """Read a node's lock; see `extender.service.Cluster`."""
+        value = self._node(node_name).lock
+        return NodeLock(value, version=value or "")
+
+    async def take_lock(self, node_name: NodeName, value: str, seen: NodeLock) -> None:
+        """Write a node's lock; see `extender.service.Cluster`."""
+        if self._node(node_name).lock != seen.value:
+            raise Conflict(f"the lock of node {node_name} has changed")
+        self._set_lock(node_name, value)
+
+    async def release_lock(self, node_name: NodeName, value: str) -> None:
+        """Remove a node's lock; see `extender.service.Cluster`."""
+        if self._node(node_name).lock == value:
+            self._set_lock(node_name, None)
+
+    def _set_lock(self, node_name: NodeName, value: str | None) -> None:
+        node = replace(self._node(node_name), lock=value)
+        self._nodes[node_name] = node
+        self._listener(NodeSeen(node))
+
+    def _node(self, node_name: NodeName) -> Node:
+        node = self._nodes.get(node_name)
+        if node is None:
+            raise NotFound(f"node {node_name} does not exist")
+        return node
 
     def _served(self, binding: Binding) -> dict[str, str]:
         """Give what the device plugin changes once all containers have their cards."""

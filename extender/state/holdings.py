@@ -84,7 +84,8 @@ def standing_of(
     if pod.status.is_finished:
         return _NOWHERE
     if pod.node_name is not None:
-        return _bound(pod, pod.node_name, reservation, earlier)
+        own = tuple(each for each in earlier if _is_of(pod, each))
+        return _bound(pod, pod.node_name, reservation, own)
     return _reserved(pod, reservation) if reservation else _NOWHERE
 
 
@@ -109,6 +110,11 @@ def _bound(
         case allocation:
             charged_by = (*earlier, allocation)
             return _charged(pod, node_name, charged_by, Footing.ALLOCATED)
+
+
+def _is_of(pod: Pod, allocation: Allocation) -> bool:
+    """Whether rows and containers match; a pod of which little is read has none."""
+    return len(allocation) == len(pod.request.lifetimes)
 
 
 def _reserved(pod: Pod, reservation: Reservation) -> Standing:
@@ -165,5 +171,5 @@ def _may_hold_devices(pod: Pod) -> bool:
         if asked.count or pod.request_problem
     ]
     if pod.status.phase is not PodPhase.PENDING:
-        return bool(asking)
+        return bool(asking) or pod.request_problem is not None
     return any(pod.status.of(index).has_started for index in asking)

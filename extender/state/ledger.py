@@ -1,11 +1,12 @@
 """The ledger: every node's cards, and who holds them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import Node, NodeName, Pod, PodUID
+from extender.core.model import Allocation, Node, NodeName, Pod, PodUID
 from extender.state.events import (
     Event,
     NodeGone,
@@ -82,6 +83,10 @@ class Ledger:
         """List what is held on one node, also when the node itself is unknown."""
         return self._held_on.get(node_name, {}).values()
 
+    def pods_on(self, node_name: NodeName) -> list[Pod]:
+        """List the pods that count on a node, bound there or reserved for."""
+        return [self._pods[pod_uid] for pod_uid in self._held_on.get(node_name, ())]
+
     def standings(self) -> Iterator[tuple[Pod, Standing]]:
         """List every pod that counts somewhere, in the order of arrival."""
         for pod_uid, standing in self._standings.items():
@@ -105,6 +110,38 @@ class Ledger:
         fleet = Fleet()
         for node in nodes:
             fleet.put(node, self.holdings_on(node.name))
+        return fleet
+
+    def fleet_as_listed(
+        self, node_name: NodeName, listed: Sequence[Pod], without: PodUID
+    ) -> Fleet:
+        """Combine one node with pods listed on it, and with what is reserved there.
+
+        For a decision on a list that is newer than the events that came in. Nothing is
+        recorded.
+
+        Args:
+            node_name: The only node of the fleet; a node that is unknown is not there.
+            listed: Every pod that is bound there.
+            without: A pod that is judged as if it held nothing itself.
+        """
+        fleet = Fleet()
+        node = self._nodes.get(node_name)
+        if node is not None:
+            seen = {pod.uid for pod in listed} | {without}
+            standings = [
+                standing_of(
+                    pod, self._reservations.get(pod.uid), self._seen_of(pod.uid)
+                )
+                for pod in listed
+                if pod.uid != without
+            ]
+            standings += [
+                self._standings[pod_uid]
+                for pod_uid, reservation in self._reservations.items()
+                if reservation.node_name == node_name and pod_uid not in seen
+            ]
+            fleet.put(node, [one.holding for one in standings if one.holding])
         return fleet
 
     def apply(self, event: Event) -> None:
@@ -133,9 +170,10 @@ class Ledger:
                     self._restate(self._pods[pod_uid])
 
     def _see_node(self, node: Node) -> None:
-        if self._nodes.get(node.name) == node:
-            return
+        known = self._nodes.get(node.name)
         self._nodes[node.name] = node
+        if known is not None and replace(known, lock=node.lock) == node:
+            return  # of all that changes of a node, the lock changes most often
         self._fleet.put(node, self.holdings_on(node.name))
 
     def _see_pod(self, pod: Pod) -> None:
@@ -149,9 +187,7 @@ class Ledger:
     def _restate(self, pod: Pod) -> None:
         before = self._standings.get(pod.uid)
         standing = standing_of(
-            pod,
-            self._reservations.get(pod.uid),
-            before.seen_allocations if before else (),
+            pod, self._reservations.get(pod.uid), self._seen_of(pod.uid)
         )
         self._pods[pod.uid] = pod
         if _waits_on_a_node(pod, standing):
@@ -160,6 +196,10 @@ class Ledger:
             self._nominated.pop(pod.uid, None)
         self._standings[pod.uid] = standing
         self._replace(pod.uid, before.holding if before else None, standing.holding)
+
+    def _seen_of(self, pod_uid: PodUID) -> tuple[Allocation, ...]:
+        standing = self._standings.get(pod_uid)
+        return standing.seen_allocations if standing else ()
 
     def _forget(self, pod_uid: PodUID) -> None:
         self._pods.pop(pod_uid, None)

@@ -1,6 +1,6 @@
 """filter: which nodes can hold a pod, and why the others cannot."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ from extender.core.fleet import Fleet, Selected
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodRequest
 from extender.core.placement import Placement, place
-from extender.core.reasons import joined
+from extender.core.reasons import Reason, joined
 
 
 @dataclass(slots=True)
@@ -28,6 +28,13 @@ class FilterDecision:
     fitting: list[NodeName] = field(default_factory=list)
     failed: dict[NodeName, str] = field(default_factory=dict)
     unresolvable: dict[NodeName, str] = field(default_factory=dict)
+
+    def refuse(self, node_names: Collection[NodeName], reason: Reason) -> None:
+        """Refuse nodes for now, though their cards would do."""
+        refused = set(node_names).intersection(self.fitting)
+        if refused:
+            self.fitting = [name for name in self.fitting if name not in refused]
+            self.failed.update(dict.fromkeys(sorted(refused), reason.value))
 
 
 def filter_nodes(

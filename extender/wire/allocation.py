@@ -5,7 +5,7 @@ lets none in.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from extender.core.kinds import Kind
@@ -31,6 +31,12 @@ PHASE_SERVED: Final = "success"
 """Written by the device plugin once it has emptied every row."""
 
 LONGEST_LABEL_VALUE: Final = 63
+
+_HAMI_PREFIX: Final = "hami.io/"
+_TO_ALLOCATE_SUFFIX: Final = "-devices-to-allocate"
+"""Every kind of device that has rows to allocate names the annotation so."""
+
+_SEPARATORS: Final = ";: "
 
 _FEWEST_FIELDS: Final = 4
 _LONGEST_NUMBER: Final = len(str(MAX_INT32))
@@ -76,6 +82,18 @@ def _encode_row(row: Row, kind: Kind) -> str:
     )
 
 
+def is_served(annotations: Mapping[str, str]) -> bool:
+    """Tell whether device plugins of all kinds have handed out all that is theirs."""
+    if annotations.get(PHASE_ANNOTATION) == PHASE_ALLOCATING:
+        return False
+    return not any(
+        name.startswith(_HAMI_PREFIX)
+        and name.endswith(_TO_ALLOCATE_SUFFIX)
+        and text.strip(_SEPARATORS)
+        for name, text in annotations.items()
+    )
+
+
 def served_rows(text: str) -> str:
     """Give the to-allocate value once the device plugin has emptied every row."""
     return _ROW_END * len(_pieces(text, _ROW_END))
@@ -103,10 +121,10 @@ def read_allocation(
     try:
         rows = decode_rows(text, field)
     except BadAnnotation as error:
-        return UnreadableAllocation(str(error), _named_devices(text))
+        return UnreadableAllocation(str(error), named_devices(text))
     if any(share.memory_mib == 0 for row in rows for share in row):
         problem = f"{field}: memory 0 would mean no limit, so what is held is not known"
-        return UnreadableAllocation(problem, _named_devices(text))
+        return UnreadableAllocation(problem, named_devices(text))
     if [len(row) for row in rows] == list(counts):
         return rows
     filled = [row for row in rows if row]
@@ -116,10 +134,10 @@ def read_allocation(
     lengths = ", ".join(str(len(row)) for row in rows) or "none"
     expected = ", ".join(map(str, counts))
     problem = f"{field}: rows of {lengths} devices do not fit requests of {expected}"
-    return UnreadableAllocation(problem, _named_devices(text))
+    return UnreadableAllocation(problem, named_devices(text))
 
 
-def _named_devices(text: str) -> tuple[DeviceUUID, ...]:
+def named_devices(text: str) -> tuple[DeviceUUID, ...]:
     """List what stands where a UUID should, once each.
 
     A piece without a comma is garbage and names nothing.

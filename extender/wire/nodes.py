@@ -6,6 +6,7 @@ from typing import Final
 from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, Device, DeviceUUID, Node, NodeName
 from extender.errors import BadObject, BadQuantity, WireError
+from extender.wire.lock import LOCK_ANNOTATION
 from extender.wire.objects import as_object, name_at, object_at, shown
 from extender.wire.quantity import parse_whole
 from extender.wire.register import decode_inventory
@@ -41,7 +42,13 @@ def decode_node(obj: object, kind: Kind) -> Node:
     except WireError as error:
         problems.append(str(error))
     problem = "; ".join(problems) or None
-    return Node(name, devices, allocatable_slots, problem)
+    return Node(name, devices, allocatable_slots, problem, _lock(metadata))
+
+
+def _lock(metadata: Mapping[str, object]) -> str | None:
+    annotations = metadata.get("annotations")
+    value = annotations.get(LOCK_ANNOTATION) if isinstance(annotations, dict) else None
+    return value if isinstance(value, str) and value else None
 
 
 def _devices(metadata: Mapping[str, object], kind: Kind) -> tuple[Device, ...] | None:

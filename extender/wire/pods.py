@@ -11,6 +11,7 @@ from extender.core.model import (
     Lifetime,
     NodeName,
     Pod,
+    PodPhase,
     PodRequest,
     PodStatus,
     PodUID,
@@ -19,7 +20,7 @@ from extender.core.model import (
 )
 from extender.core.requests import kubelet_slots
 from extender.errors import BadObject
-from extender.wire.allocation import read_allocation
+from extender.wire.allocation import is_served, named_devices, read_allocation
 from extender.wire.objects import (
     JsonObject,
     as_object,
@@ -92,6 +93,47 @@ class PodReader:
             warnings=tuple(warnings),
             priority=_priority(spec),
             nominated_node=_nominated_node(pod),
+            is_unserved=_phase_text(pod) == PodPhase.PENDING
+            and not is_served(annotations),
+        )
+
+    def read_bound_remains(self, obj: object, problem: str) -> Pod | None:
+        """Read what must be known of a pod that cannot be read otherwise.
+
+        Such a pod may hold devices on its node, so it stands in the books with an
+        allocation that cannot be read.
+
+        Args:
+            obj: The JSON object.
+            problem: Why it cannot be read.
+
+        Returns:
+            None where it holds nothing: it is unbound, or is no pod.
+        """
+        pod = obj if isinstance(obj, dict) else {}
+        metadata, spec = _fields_of(pod, "metadata"), _fields_of(pod, "spec")
+        uid, node_name = metadata.get("uid"), spec.get("nodeName")
+        if not (isinstance(uid, str) and uid):
+            return None
+        if not (isinstance(node_name, str) and node_name):
+            return None
+        is_finished = _phase_text(pod) in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+        annotations = _fields_of(metadata, "annotations")
+        texts = {
+            name: text for name, text in annotations.items() if isinstance(text, str)
+        }
+        named = named_devices(texts.get(self.kind.allocated_annotation, ""))
+        return Pod(
+            uid=PodUID(uid),
+            namespace=str(metadata.get("namespace") or _DEFAULT_NAMESPACE),
+            name=str(metadata.get("name")),
+            node_name=NodeName(node_name),
+            containers=(),
+            request=PodRequest((), ()),
+            request_problem=problem,
+            allocation=UnreadableAllocation(problem, named),
+            status=PodStatus(PodPhase.FAILED if is_finished else PodPhase.UNKNOWN),
+            is_unserved=_phase_text(pod) == PodPhase.PENDING and not is_served(texts),
         )
 
     def _pod_request(
@@ -159,6 +201,15 @@ def _priority(spec: JsonObject) -> int:
     """Give the priority; the API server fills it in, so a missing one is 0."""
     value = spec.get("priority")
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _phase_text(pod: JsonObject) -> object:
+    return _fields_of(pod, "status").get("phase")
+
+
+def _fields_of(parent: JsonObject, key: str) -> JsonObject:
+    value = parent.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _nominated_node(pod: JsonObject) -> NodeName | None:

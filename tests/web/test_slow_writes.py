@@ -36,18 +36,14 @@ status: {allocatable: {nvidia.com/gpu: 10}}
 """
 
 
-class SlowCluster:
+class SlowCluster(EmbeddedCluster):
     """An embedded cluster whose writes wait for `let_go`, and may then fail."""
 
-    def __init__(self, cluster: EmbeddedCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, reader: PodReader) -> None:
+        super().__init__(reader)
         self.is_reached = asyncio.Event()
         self.let_go = asyncio.Event()
         self.failure: Exception | None = None
-
-    async def read_pod(self, namespace: str, name: str) -> Pod:
-        """Read at once."""
-        return await self._cluster.read_pod(namespace, name)
 
     async def bind(self, binding: Binding) -> None:
         """Write when told to."""
@@ -55,7 +51,7 @@ class SlowCluster:
         await self.let_go.wait()
         if self.failure is not None:
             raise self.failure
-        await self._cluster.bind(binding)
+        await super().bind(binding)
 
 
 @pytest_asyncio.fixture(loop_scope="function")
@@ -66,10 +62,9 @@ async def slow(
     file = tmp_path_factory.mktemp("slow") / "node.yaml"
     file.write_text(NODE_FILE)
     reader = PodReader(NVIDIA)
-    cluster = EmbeddedCluster(reader)
+    cluster = SlowCluster(reader)
     cluster.load([file])
-    slow_cluster = SlowCluster(cluster)
-    extender = Extender(slow_cluster, reader, lambda: 0.0)
+    extender = Extender(cluster, reader, lambda: 0.0)
     cluster.listen(extender.take_in)
     extender.mark_synced()
     server = TestServer(build_app(extender, HttpSettings(), cluster))
@@ -77,7 +72,7 @@ async def slow(
         scheduler = Scheduler(client, server, cluster, extender)
         await scheduler.add(WANTED)
         await scheduler.add(OTHER)
-        yield scheduler, slow_cluster
+        yield scheduler, cluster
 
 
 async def test_room_is_taken_before_the_write_is_done(
@@ -165,7 +160,7 @@ async def test_pod_bound_by_others_while_it_is_read_keeps_its_charge() -> None:
     bound = reader.read(WANTED.on("n1").holding("GPU-a,NVIDIA,16000,0:;").build())
     extender: Extender
 
-    class LateRead:
+    class LateRead(EmbeddedCluster):
         """A cluster whose read answers with what was, after showing what is."""
 
         async def read_pod(self, namespace: str, name: str) -> Pod:
@@ -173,11 +168,7 @@ async def test_pod_bound_by_others_while_it_is_read_keeps_its_charge() -> None:
             extender.take_in(PodSeen(bound))
             return unbound
 
-        async def bind(self, binding: Binding) -> None:
-            """Refuse, as the API server would."""
-            raise Conflict("already bound")
-
-    extender = Extender(LateRead(), reader, lambda: 0.0)
+    extender = Extender(LateRead(reader), reader, lambda: 0.0)
     extender.mark_synced()
     register = node("n1").gpu("GPU-a", memory=24_000).build()
     extender.take_in(NodeSeen(decode_node(register, NVIDIA)))

@@ -1,1 +1,1 @@
-"""kube-scheduler's verbs as tables."""
+"""What is decided."""

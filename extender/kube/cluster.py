@@ -1,0 +1,170 @@
+"""The port on an API server: reads, writes, and the feeds of events."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Final
+
+from extender.core.model import NodeName, Pod
+from extender.errors import Conflict, WireError
+from extender.kube.client import METADATA_ONLY, ApiClient, path_of
+from extender.kube.feed import Feed
+from extender.kube.intake import Intake, NodeIntake, PodIntake
+from extender.service import Binding, Extender, NodeLock
+from extender.settings import KubeSettings
+from extender.wire.lock import LOCK_ANNOTATION
+from extender.wire.objects import JsonObject, list_at, object_at, optional_text_at
+from extender.wire.pods import PodReader
+
+_log = logging.getLogger(__name__)
+
+NODES: Final = path_of("api", "v1", "nodes")
+PODS: Final = path_of("api", "v1", "pods")
+
+_MOST_RELEASE_TRIES: Final = 5
+"""A node changes under a release about as often as its kubelet writes a status."""
+
+
+class KubeCluster:
+    """Reads and writes of a bind; see `extender.service.Cluster`.
+
+    Every write carries what it must find: a Binding and a label the pod's UID, a lock
+    the node's resourceVersion.
+    """
+
+    def __init__(
+        self, client: ApiClient, reader: PodReader, settings: KubeSettings
+    ) -> None:
+        self._client = client
+        self._reader = reader
+        self._settings = settings
+        self._seconds = settings.request_seconds
+
+    async def follow(self, extender: Extender, on_synced: Callable[[], None]) -> None:
+        """Tell an extender of nodes and pods, until cancelled.
+
+        Args:
+            extender: Is told; and is synced once both were listed and applied.
+            on_synced: Called once, right after that.
+        """
+        nodes, pods = NodeIntake(extender), PodIntake(extender)
+
+        async def pass_on(path: str, intake: Intake) -> None:
+            feed = Feed(self._client, path, self._settings)
+            async with aclosing(feed.follow()) as stream:
+                async for news in stream:
+                    intake.take(news)
+                    is_complete = nodes.is_listed and pods.is_listed
+                    if is_complete and not extender.is_synced:
+                        extender.mark_synced()
+                        on_synced()
+
+        async with asyncio.TaskGroup() as feeds:
+            feeds.create_task(pass_on(NODES, nodes))
+            feeds.create_task(pass_on(PODS, pods))
+
+    async def read_pod(self, namespace: str, name: str) -> Pod:
+        """Read a pod; one that is bound but cannot be read holds its node."""
+        obj = await self._client.get(_pod_path(namespace, name), seconds=self._seconds)
+        try:
+            return self._reader.read(obj)
+        except WireError as error:
+            remains = self._reader.read_bound_remains(obj, str(error))
+            if remains is None:
+                raise
+            return remains
+
+    async def pods_on(self, node_name: NodeName) -> list[Pod]:
+        """List a node's pods; without a resourceVersion, the newest."""
+        query = {"fieldSelector": f"spec.nodeName={node_name}"}
+        listed = await self._client.get(PODS, query=query, seconds=self._seconds)
+        pods = (self._listed(obj) for obj in list_at(listed, "items", "list"))
+        return [pod for pod in pods if pod is not None]
+
+    def _listed(self, obj: object) -> Pod | None:
+        try:
+            return self._reader.read(obj)
+        except WireError as error:
+            return self._reader.read_bound_remains(obj, str(error))
+
+    async def bind(self, binding: Binding) -> None:
+        """Write a Binding: node, annotations and labels in one, for this UID only."""
+        metadata: JsonObject = {
+            "name": binding.name,
+            "namespace": binding.namespace,
+            "uid": binding.uid,
+        }
+        if binding.annotations:
+            metadata["annotations"] = dict(binding.annotations)
+        if binding.labels:
+            metadata["labels"] = dict(binding.labels)
+        body: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": metadata,
+            "target": {"apiVersion": "v1", "kind": "Node", "name": binding.node_name},
+        }
+        path = _pod_path(binding.namespace, binding.name) + "/binding"
+        await self._client.post(path, body, seconds=self._seconds)
+
+    async def mend_labels(self, binding: Binding) -> None:
+        """Read which labels the pod has, and write those that were dropped."""
+        if not binding.labels:
+            return
+        path = _pod_path(binding.namespace, binding.name)
+        pod = await self._client.get(path, seconds=self._seconds, accept=METADATA_ONLY)
+        metadata = object_at(pod, "metadata", "pod")
+        labels = object_at(metadata, "labels", "metadata")
+        if all(labels.get(name) == text for name, text in binding.labels.items()):
+            return
+        patch = {"metadata": {"uid": binding.uid, "labels": dict(binding.labels)}}
+        await self._client.patch(path, {**patch}, seconds=self._seconds)
+
+    async def read_lock(self, node_name: NodeName) -> NodeLock:
+        """Read a node's lock and resourceVersion."""
+        node = await self._client.get(
+            path_of("api", "v1", "nodes", node_name),
+            seconds=self._seconds,
+            accept=METADATA_ONLY,
+        )
+        metadata = object_at(node, "metadata", "node")
+        annotations = object_at(metadata, "annotations", "metadata")
+        value = optional_text_at(annotations, LOCK_ANNOTATION, "annotations")
+        version = optional_text_at(metadata, "resourceVersion", "metadata")
+        return NodeLock(value or None, version)
+
+    async def take_lock(self, node_name: NodeName, value: str, seen: NodeLock) -> None:
+        """Write a node's lock, guarded by the resourceVersion that was seen."""
+        await self._write_lock(node_name, value, seen.version)
+
+    async def release_lock(self, node_name: NodeName, value: str) -> None:
+        """Remove a node's lock if it has this value, guarded by resourceVersion."""
+        for tries_left in reversed(range(_MOST_RELEASE_TRIES)):
+            lock = await self.read_lock(node_name)
+            if lock.value != value:
+                return
+            try:
+                await self._write_lock(node_name, None, lock.version)
+            except Conflict:
+                if not tries_left:
+                    raise
+            else:
+                return
+
+    async def _write_lock(
+        self, node_name: NodeName, value: str | None, version: str
+    ) -> None:
+        metadata: JsonObject = {
+            "resourceVersion": version,
+            "annotations": {LOCK_ANNOTATION: value},
+        }
+        await self._client.patch(
+            path_of("api", "v1", "nodes", node_name),
+            {"metadata": metadata},
+            seconds=self._seconds,
+        )
+
+
+def _pod_path(namespace: str, name: str) -> str:
+    return path_of("api", "v1", "namespaces", namespace, "pods", name)

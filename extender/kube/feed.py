@@ -1,0 +1,221 @@
+"""List and watch as a stream of what is there: small generators, one in another.
+
+::
+
+    follow            for ever: list, then watch; again from the list where needed
+      pages           one list, page by page
+      watch           for as long as one resourceVersion leads on to the next
+        watch_once    one request
+"""
+
+import logging
+import random
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from extender.errors import ClusterError, Gone, Unreachable, WireError
+from extender.kube.backoff import Backoff
+from extender.kube.client import ApiClient, error_of
+from extender.settings import KubeSettings
+from extender.wire.objects import JsonObject, list_at, object_at, optional_text_at
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An object that is there, new, changed or listed."""
+
+    obj: object
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """An object that was deleted, as it was last."""
+
+    obj: object
+
+
+@dataclass(frozen=True, slots=True)
+class ListBegins:
+    """What comes until `LISTED` is all that there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListEnds:
+    """All that there is has come since `LIST`; what has not is gone."""
+
+
+LIST: Final = ListBegins()
+LISTED: Final = ListEnds()
+
+News = Shown | Removed | ListBegins | ListEnds
+
+_MOST_WATCH_FAILURES: Final = 3
+"""After so many in a row, list again: a resourceVersion from before a restored backup
+is never reached again, and the server does not say so."""
+
+
+@dataclass(slots=True)
+class _Version:
+    """The resourceVersion up to which all is known."""
+
+    text: str
+
+
+class Feed:
+    """One collection of objects on the API server, such as all pods."""
+
+    def __init__(self, client: ApiClient, path: str, settings: KubeSettings) -> None:
+        self._client = client
+        self._path = path
+        self._settings = settings
+
+    async def follow(self) -> AsyncGenerator[News, None]:
+        """Tell all that there is, and then every change, until closed.
+
+        Failures are logged and tried again, with growing pauses; no one ends it.
+        """
+        backoff = self._backoff()
+        while True:
+            try:
+                async with aclosing(self._list_then_watch(backoff)) as stream:
+                    async for news in stream:
+                        yield news
+            except Gone as error:
+                _log.info("%s: listing again: %s", self._path, error)
+            except (ClusterError, WireError) as error:
+                _log.warning("%s: listing again: %s", self._path, error)
+            await backoff.pause()
+
+    async def _list_then_watch(self, backoff: Backoff) -> AsyncGenerator[News, None]:
+        version = _Version("")
+        async with aclosing(self._whole_list(version)) as listed:
+            async for news in listed:
+                yield news
+        listed_version = version.text
+        try:
+            async with aclosing(self._watch(version)) as changes:
+                async for news in changes:
+                    yield news
+        finally:
+            if version.text != listed_version:
+                backoff.succeed()
+
+    async def _whole_list(self, version: _Version) -> AsyncGenerator[News, None]:
+        """List page by page; in one piece where pages grow old too fast."""
+        try:
+            async with aclosing(self._list(version, self._settings.page_size)) as paged:
+                async for news in paged:
+                    yield news
+        except Gone as error:
+            _log.info("%s: listing in one piece: %s", self._path, error)
+        else:
+            return
+        async with aclosing(self._list(version, None)) as everything:
+            async for news in everything:
+                yield news
+
+    async def _list(
+        self, version: _Version, page_size: int | None
+    ) -> AsyncGenerator[News, None]:
+        yield LIST
+        async with aclosing(self._pages(version, page_size)) as objects:
+            async for obj in objects:
+                yield Shown(obj)
+        yield LISTED
+
+    async def _pages(
+        self, version: _Version, page_size: int | None
+    ) -> AsyncGenerator[object, None]:
+        """List, with no resourceVersion asked for: then it is the newest.
+
+        Every page carries the version of the first.
+        """
+        query = {} if page_size is None else {"limit": str(page_size)}
+        while True:
+            page = await self._client.get(
+                self._path, query=query, seconds=self._settings.page_seconds
+            )
+            metadata = object_at(page, "metadata", "list")
+            version.text = optional_text_at(metadata, "resourceVersion", "metadata")
+            for obj in list_at(page, "items", "list"):
+                yield obj
+            more = optional_text_at(metadata, "continue", "metadata")
+            if not more:
+                return
+            query = {**query, "continue": more}
+
+    async def _watch(self, version: _Version) -> AsyncGenerator[News, None]:
+        """Watch on from a version, request after request.
+
+        Raises:
+            Gone: The version is no longer served.
+            ClusterError: Watching failed several times in a row.
+        """
+        backoff = self._backoff()
+        while True:
+            before = version.text
+            try:
+                async with aclosing(self._watch_once(version)) as changes:
+                    async for news in changes:
+                        yield news
+            except Unreachable as error:
+                if backoff.failures >= _MOST_WATCH_FAILURES:
+                    raise
+                _log.warning("%s: watching again: %s", self._path, error)
+            if version.text == before:
+                await backoff.pause()
+            else:
+                backoff.succeed()
+
+    async def _watch_once(self, version: _Version) -> AsyncGenerator[News, None]:
+        lasting = self._settings.watch_seconds * random.uniform(1.0, 1.5)  # noqa: S311
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version.text,
+            "timeoutSeconds": str(max(1, int(lasting))),
+        }
+        lines = self._client.lines(
+            self._path, query, idle_seconds=self._settings.idle_seconds
+        )
+        async with aclosing(lines):
+            async for line in lines:
+                kind, obj = _event(line)
+                match kind:
+                    case "ADDED" | "MODIFIED":
+                        yield Shown(obj)
+                    case "DELETED":
+                        yield Removed(obj)
+                    case "ERROR":
+                        raise error_of(obj)
+                    case _:  # BOOKMARK, and what may come in later releases
+                        pass
+                version.text = _version_of(obj) or version.text
+
+    def _backoff(self) -> Backoff:
+        return Backoff(
+            self._settings.first_backoff_seconds, self._settings.longest_backoff_seconds
+        )
+
+
+def _event(line: bytes) -> tuple[object, JsonObject]:
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise Unreachable(f"the watch sent what is no JSON: {error}") from error
+    obj = event.get("object") if isinstance(event, dict) else None
+    if not isinstance(obj, dict):
+        raise Unreachable("the watch sent an event without an object")
+    return event.get("type"), obj
+
+
+def _version_of(obj: JsonObject) -> str | None:
+    metadata = obj.get("metadata")
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    return version if isinstance(version, str) else None

@@ -1,0 +1,185 @@
+"""What the feeds tell, as events of the ledger."""
+
+import logging
+from contextlib import suppress
+
+from extender.core.model import NodeName, Pod, PodUID
+from extender.errors import WireError
+from extender.kube.feed import ListBegins, ListEnds, News, Removed, Shown
+from extender.service import Extender
+from extender.state.events import NodeGone, NodeSeen, PodGone, PodSeen
+from extender.wire.nodes import decode_node
+from extender.wire.objects import as_object, name_at, object_at, optional_text_at
+
+_log = logging.getLogger(__name__)
+
+
+class NodeIntake:
+    """Nodes to events; an object that cannot be read changes nothing.
+
+    Attributes:
+        unreadable: How many objects could not be read.
+        is_listed: Whether a whole list was applied.
+    """
+
+    def __init__(self, extender: Extender) -> None:
+        self._extender = extender
+        self._listed: set[NodeName] | None = None
+        self.unreadable = 0
+        self.is_listed = False
+
+    def take(self, news: News) -> None:
+        """Apply what a feed tells."""
+        match news:
+            case ListBegins():
+                self._listed = set()
+            case ListEnds():
+                for name in set(self._extender.ledger.nodes) - (self._listed or set()):
+                    self._extender.take_in(NodeGone(name))
+                self._listed = None
+                self.is_listed = True
+            case Shown(obj):
+                self._see(obj)
+            case Removed(obj):
+                gone = _node_name(obj)
+                if gone is not None:
+                    self._extender.take_in(NodeGone(gone))
+
+    def _see(self, obj: object) -> None:
+        name = _node_name(obj)
+        if name is not None and self._listed is not None:
+            self._listed.add(name)
+        try:
+            node = decode_node(obj, self._extender.reader.kind)
+        except Exception as error:  # noqa: BLE001 - see _report
+            self.unreadable += 1
+            _report(f"node {name}", error)
+        else:
+            self._extender.take_in(NodeSeen(node))
+
+
+class PodIntake:
+    """Pods to events; an object that cannot be read holds its node.
+
+    Pods that neither ask for devices nor hold any are passed over: they are many, and
+    change nothing.
+
+    Attributes:
+        unreadable: How many objects could not be read.
+        is_listed: Whether a whole list was applied.
+    """
+
+    def __init__(self, extender: Extender) -> None:
+        self._extender = extender
+        self._uid_of: dict[str, PodUID] = {}
+        self._listed: set[str] | None = None
+        self.unreadable = 0
+        self.is_listed = False
+
+    def take(self, news: News) -> None:
+        """Apply what a feed tells."""
+        match news:
+            case ListBegins():
+                self._listed = set()
+            case ListEnds():
+                self._remove_unlisted()
+                self._listed = None
+                self.is_listed = True
+            case Shown(obj):
+                self._see(obj)
+            case Removed(obj):
+                self._remove(obj)
+
+    def _see(self, obj: object) -> None:
+        name, uid = _pod_name(obj), _uid(obj)
+        if name is None or uid is None:
+            self.unreadable += 1
+            _log.error("a pod without name or uid is passed over")
+            return
+        known = self._uid_of.get(name)
+        if known is not None and known != uid:
+            # It was deleted and made again while nobody looked.
+            del self._uid_of[name]
+            self._extender.take_in(PodGone(known))
+            known = None
+        if self._listed is not None:
+            self._listed.add(name)
+        pod = self._read(obj, name, known)
+        if pod is not None and (known is not None or _matters(pod)):
+            self._uid_of[name] = uid
+            self._extender.take_in(PodSeen(pod))
+
+    def _read(self, obj: object, name: str, known: PodUID | None) -> Pod | None:
+        """Read a pod; where that fails, what holds its node as it was held before."""
+        reader = self._extender.reader
+        try:
+            return reader.read(obj)
+        except Exception as error:  # noqa: BLE001 - see _report
+            self.unreadable += 1
+            _report(f"pod {name}", error)
+            remains = reader.read_bound_remains(obj, str(error))
+        former = None if known is None else self._extender.ledger.pods.get(known)
+        if remains is None or remains.status.is_finished or former is None:
+            return remains
+        return remains if former.node_name is None else former
+
+    def _remove(self, obj: object) -> None:
+        name, uid = _pod_name(obj), _uid(obj)
+        if name is None:
+            return
+        known = self._uid_of.get(name)
+        if known is not None and uid in (None, known):
+            del self._uid_of[name]
+            self._extender.take_in(PodGone(known))
+        elif uid is not None and uid in self._extender.ledger.pods:
+            self._extender.take_in(PodGone(uid))
+
+    def _remove_unlisted(self) -> None:
+        for name in set(self._uid_of) - (self._listed or set()):
+            self._extender.take_in(PodGone(self._uid_of.pop(name)))
+
+
+def _matters(pod: Pod) -> bool:
+    return (
+        pod.request.asks_for_devices
+        or pod.request_problem is not None
+        or pod.request.kubelet_slots > 0
+        or pod.allocation is not None
+    )
+
+
+def _report(what: str, error: Exception) -> None:
+    """Log an object that cannot be read.
+
+    Whatever the reason, also where it is a fault of ours: one object must not make us
+    blind to all others.
+    """
+    is_ours = not isinstance(error, WireError)
+    _log.error(
+        "%s cannot be read: %s", what, error, exc_info=error if is_ours else None
+    )
+
+
+def _node_name(obj: object) -> NodeName | None:
+    with suppress(WireError):
+        metadata = object_at(as_object(obj, "node"), "metadata", "node")
+        return NodeName(name_at(metadata, "name", "metadata"))
+    return None
+
+
+def _pod_name(obj: object) -> str | None:
+    with suppress(WireError):
+        metadata = object_at(as_object(obj, "pod"), "metadata", "pod")
+        namespace = optional_text_at(metadata, "namespace", "metadata") or "default"
+        return f"{namespace}/{name_at(metadata, 'name', 'metadata')}"
+    return None
+
+
+def _uid(obj: object) -> PodUID | None:
+    with suppress(WireError):
+        metadata = object_at(as_object(obj, "pod"), "metadata", "pod")
+        return PodUID(optional_text_at(metadata, "uid", "metadata")) or None
+    return None
+
+
+Intake = NodeIntake | PodIntake

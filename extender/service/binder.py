@@ -1,0 +1,293 @@
+"""The commit of a bind: reserve, take the node's lock, fit again, write once."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from extender.core.fleet import Fleet
+from extender.core.holding import Holding
+from extender.core.kinds import Kind
+from extender.core.model import Allocation, NodeName, Pod, PodUID
+from extender.errors import Conflict, ExtenderError
+from extender.service.cluster import Binding, Cluster
+from extender.service.node_locks import Kept, NodeLocks, Taken
+from extender.service.nominated import NominatedRoom
+from extender.service.sent import SentBindings, described, is_bound
+from extender.settings import BindSettings
+from extender.state.events import Reserved, Unreserved
+from extender.state.ledger import Ledger
+from extender.verbs.bind import choose_devices
+from extender.verbs.verdicts import judge_node
+from extender.wire.allocation import allocation_annotations, allocation_labels
+from extender.wire.extender_v1 import BindingArgs
+
+_log = logging.getLogger(__name__)
+
+_SETTLE_PERIOD_SECONDS: Final = 1.0
+
+_BOUND_MEANWHILE: Final = Conflict("the pod was bound meanwhile")
+
+
+class Binder:
+    """Binds one pod at a time to each node.
+
+    A reservation stands from the first fit until an event shows the pod bound. It is
+    undone only where the Binding was never sent, or the pod was read and is not bound.
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        ledger: Ledger,
+        locks: NodeLocks,
+        nominated: NominatedRoom,
+        kind: Kind,
+        settings: BindSettings,
+        unix_seconds: Callable[[], float],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._ledger = ledger
+        self._locks = locks
+        self._nominated = nominated
+        self._kind = kind
+        self._settings = settings
+        self._unix_seconds = unix_seconds
+        self._monotonic = monotonic
+        self._tasks: dict[PodUID, asyncio.Task[str]] = {}
+        self._sent = SentBindings(
+            cluster=cluster,
+            ledger=ledger,
+            locks=locks,
+            settings=settings,
+            monotonic=monotonic,
+        )
+
+    async def bind(self, args: BindingArgs) -> str:
+        """Bind a pod; gives what went wrong, empty on success.
+
+        The bind is ours, not the caller's: one who goes away must not leave a write
+        half done, and open the way for a second one.
+        """
+        if args.uid in self._tasks:
+            return "another bind of this pod is under way"
+        if self._sent.is_open(args.uid):
+            return "what became of an earlier bind of this pod is not known yet"
+        task = asyncio.create_task(self._bind_to_the_end(args))
+        self._tasks[args.uid] = task
+        return await asyncio.shield(task)
+
+    async def finish(self) -> None:
+        """Wait until every bind that was begun has ended."""
+        while self._tasks:
+            await asyncio.wait(self._tasks.values())
+
+    async def _bind_to_the_end(self, args: BindingArgs) -> str:
+        try:
+            problem = await self._bind(args)
+        except ExtenderError as error:
+            problem = str(error)
+        finally:
+            del self._tasks[args.uid]
+        if problem:
+            _log.warning("bind of %s refused: %s", described(args), problem)
+        return problem
+
+    async def _bind(self, args: BindingArgs) -> str:
+        pod = await self._pod_to_bind(args)
+        problem = _why_another(pod, args)
+        if problem is None and pod.node_name == args.node_name:
+            return ""
+        problem = problem or _why_unbindable(pod)
+        if problem is not None:
+            return problem
+        if not pod.request.asks_for_devices:
+            return await self._bind_plainly(args)
+        fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
+        allocation = self._choose(fleet, pod, args.node_name, own)
+        if allocation is None:
+            return self._why_not(fleet, pod, args.node_name, own)
+        self._ledger.apply(Reserved(pod, args.node_name, allocation))
+        try:
+            return await self._commit_in_turn(pod, args)
+        finally:
+            if not self._sent.holds(args.uid):
+                self._ledger.apply(Unreserved(args.uid))
+
+    async def _pod_to_bind(self, args: BindingArgs) -> Pod:
+        pod = self._ledger.pods.get(args.uid)
+        if pod is not None:
+            return pod
+        read = await self._cluster.read_pod(args.namespace, args.name)
+        # What was seen in the meantime is at least as new as what was read.
+        return self._ledger.pods.get(args.uid, read)
+
+    async def _bind_plainly(self, args: BindingArgs) -> str:
+        try:
+            await self._cluster.bind(_binding(args))
+        except ExtenderError as error:
+            try:
+                pod = await self._cluster.read_pod(args.namespace, args.name)
+            except ExtenderError:
+                return str(error)
+            return "" if is_bound(pod, args) else str(error)
+        _log.info("bound %s", described(args))
+        return ""
+
+    async def _commit_in_turn(self, pod: Pod, args: BindingArgs) -> str:
+        node_name = args.node_name
+        deadline = self._monotonic() + self._settings.lock_wait_seconds
+        async with self._locks.turn(node_name, deadline) as has_turn:
+            if not has_turn:
+                return f"node {node_name} is busy with binds that came before"
+            while True:
+                lock = await self._locks.take(pod, node_name, deadline)
+                if isinstance(lock, Kept):
+                    return f"node {node_name} is locked: {lock.why}"
+                blocker = await self._commit(pod, args, lock)
+                if not isinstance(blocker, Pod):
+                    return blocker
+                if not await self._is_served(blocker, node_name, deadline):
+                    return (
+                        f"node {node_name} is busy: pod {blocker.full_name} waits for "
+                        "its devices"
+                    )
+
+    async def _commit(self, pod: Pod, args: BindingArgs, lock: Taken) -> str | Pod:
+        """Fit on what is bound there now, and bind; the node's lock is ours.
+
+        Returns:
+            What went wrong, empty on success; or the pod that must be served first.
+        """
+        is_ours_to_release = True
+        try:
+            listed = await self._cluster.pods_on(args.node_name)
+            blocker = self._blocker(args, listed)
+            if blocker is not None:
+                return blocker
+            shown = self._ledger.pods.get(args.uid)
+            if shown is None:
+                return f"pod {pod.full_name} was deleted meanwhile"
+            if shown.node_name is not None:
+                is_ours_to_release = False
+                return await self._sent.after_failure(
+                    args, lock.value, _BOUND_MEANWHILE
+                )
+            fleet, own = self._ledger.fleet, self._ledger.holding(args.uid)
+            if listed is not None:
+                fleet = self._ledger.fleet_as_listed(args.node_name, listed, args.uid)
+                own = None
+            allocation = self._choose(fleet, shown, args.node_name, own)
+            if allocation is None:
+                return self._why_not(fleet, shown, args.node_name, own)
+            self._ledger.apply(Reserved(shown, args.node_name, allocation))
+            is_ours_to_release = False
+            return await self._write(args, allocation, lock.value)
+        finally:
+            if is_ours_to_release:
+                await self._locks.release(args.node_name, lock.value)
+
+    def _blocker(self, args: BindingArgs, listed: list[Pod] | None) -> Pod | None:
+        """Give a pod that the node's plugin still has to serve.
+
+        It would hand out the rows of the pod that the lock names to either of two.
+        """
+        pods = self._ledger.pods_on(args.node_name) if listed is None else listed
+        for pod in pods:
+            is_there = pod.node_name == args.node_name
+            if is_there and pod.is_unserved and pod.uid != args.uid:
+                return pod
+        return None
+
+    def _choose(
+        self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
+    ) -> Allocation | None:
+        nominated = self._nominated.held_against(pod)
+        return choose_devices(fleet, pod, node_name, own, nominated)
+
+    async def _is_served(
+        self, blocker: Pod, node_name: NodeName, deadline: float
+    ) -> bool:
+        """Wait, without the lock, until a pod that came before is served."""
+        while await self._locks.wait(node_name, deadline):
+            listed = await self._cluster.pods_on(node_name)
+            pods = self._ledger.pods_on(node_name) if listed is None else listed
+            if not any(pod.uid == blocker.uid and pod.is_unserved for pod in pods):
+                return True
+        return False
+
+    async def _write(
+        self, args: BindingArgs, allocation: Allocation, lock_value: str
+    ) -> str:
+        annotations = allocation_annotations(
+            self._kind, args.node_name, allocation, int(self._unix_seconds())
+        )
+        binding = _binding(args, annotations, allocation_labels(args.node_name))
+        self._sent.note(args, lock_value, is_answered=False)
+        try:
+            await self._cluster.bind(binding)
+        except ExtenderError as error:
+            problem = await self._sent.after_failure(args, lock_value, error)
+            if problem:
+                return problem
+            _log.info("found bound: %s", described(args))
+        else:
+            self._sent.note(args, lock_value, is_answered=True)
+            _log.info("bound %s", described(args))
+        try:
+            await self._cluster.mend_labels(binding)
+        except ExtenderError as error:
+            _log.warning("pod of %s has no label: %s", described(args), error)
+        return ""
+
+    async def settle_forever(self) -> None:
+        """Settle, until cancelled, the Bindings that no event has shown in time."""
+        while True:
+            await asyncio.sleep(_SETTLE_PERIOD_SECONDS)
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Settle what is due, once."""
+        await self._sent.settle(self._tasks)
+
+    def _why_not(
+        self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
+    ) -> str:
+        verdict = judge_node(
+            fleet, pod, node_name, own, self._nominated.held_against(pod)
+        )
+        reasons = verdict.reasons if verdict else ()
+        return f"no longer fits: {', '.join(reason.value for reason in reasons)}"
+
+
+def _why_another(pod: Pod, args: BindingArgs) -> str | None:
+    """Tell why this is not the pod that is meant; None where it is."""
+    if pod.uid != args.uid:
+        return f"the pod of this name has uid {pod.uid}"
+    if (pod.namespace, pod.name) != (args.namespace, args.name):
+        return f"the pod of this uid is {pod.full_name}"
+    return None
+
+
+def _why_unbindable(pod: Pod) -> str | None:
+    """Tell why no node at all will do; None where one may."""
+    if pod.node_name is not None:
+        return f"the pod is already bound to {pod.node_name}"
+    return pod.request_problem
+
+
+def _binding(
+    args: BindingArgs,
+    annotations: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Binding:
+    return Binding(
+        args.namespace,
+        args.name,
+        args.uid,
+        args.node_name,
+        annotations or {},
+        labels or {},
+    )

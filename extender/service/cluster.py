@@ -1,0 +1,90 @@
+"""The port: what the extender needs of a cluster besides its events."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from extender.core.model import NodeName, Pod, PodUID
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One write that binds a pod and tells the device plugin its cards.
+
+    The cluster applies it as one: node, annotations and labels together, and only to
+    an unbound pod of this UID.
+    """
+
+    namespace: str
+    name: str
+    uid: PodUID
+    node_name: NodeName
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLock:
+    """A node's lock as it was read.
+
+    Attributes:
+        value: None while nobody holds it.
+        version: Of the node; a write that names it fails once the node has changed.
+    """
+
+    value: str | None
+    version: str
+
+
+class Cluster(Protocol):
+    """Reads and writes. Every method may raise `ClusterError`.
+
+    `Unanswered` from a write leaves open whether it was carried out; any other error of
+    ours means that it was not.
+    """
+
+    async def read_pod(self, namespace: str, name: str) -> Pod:
+        """Read a pod as the API has it now.
+
+        Raises:
+            NotFound: There is none of this name.
+            BadObject: It cannot be read, and holds nothing.
+        """
+
+    async def pods_on(self, node_name: NodeName) -> list[Pod] | None:
+        """List all pods that are bound to a node, at least as new as this call.
+
+        Returns:
+            None where events have told all of that already.
+        """
+
+    async def bind(self, binding: Binding) -> None:
+        """Write a Binding. The pod is shown bound by an event, not by this call.
+
+        Raises:
+            NotFound: There is no such pod.
+            Conflict: It has another UID, is bound already, or is being deleted.
+        """
+
+    async def mend_labels(self, binding: Binding) -> None:
+        """Write the labels of a Binding that was carried out, where they were dropped.
+
+        API servers before Kubernetes 1.35 drop them.
+        """
+
+    async def read_lock(self, node_name: NodeName) -> NodeLock:
+        """Read a node's lock as the API has it now.
+
+        Raises:
+            NotFound: There is no such node.
+        """
+
+    async def take_lock(self, node_name: NodeName, value: str, seen: NodeLock) -> None:
+        """Write a node's lock, unless the node changed since `seen` was read.
+
+        Raises:
+            Conflict: It changed.
+        """
+
+    async def release_lock(self, node_name: NodeName, value: str) -> None:
+        """Remove a node's lock if it has exactly this value, else leave it."""

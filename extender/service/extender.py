@@ -1,0 +1,229 @@
+"""The extender: one method per verb, over one ledger.
+
+Each method is synchronous from reading the state to recording what was decided from
+it: on one event loop, that is the lock. Only the effects between such steps are
+awaited.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from extender.core.fleet import Fleet
+from extender.core.model import NodeName, Pod, PodUID
+from extender.core.reasons import Reason
+from extender.errors import NotSynced
+from extender.service.binder import Binder
+from extender.service.cluster import Cluster
+from extender.service.node_locks import NodeLocks
+from extender.service.nominated import NominatedRoom
+from extender.settings import BindSettings
+from extender.state.events import (
+    Event,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    Reserved,
+    Unreserved,
+)
+from extender.state.ledger import Ledger
+from extender.verbs.filter import FilterDecision, filter_nodes
+from extender.verbs.prioritize import score_nodes
+from extender.verbs.verdicts import NodeVerdict, judge_node
+from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
+from extender.wire.nodes import decode_node
+from extender.wire.pods import PodReader
+
+DEFAULT_BIND_SETTINGS: Final = BindSettings()
+
+_log = logging.getLogger(__name__)
+
+_WARNED_PODS_KEPT = 10_000
+
+
+class Extender:
+    """kube-scheduler's verbs; owns the ledger.
+
+    Not thread-safe: all calls come from one event loop.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        reader: PodReader,
+        unix_seconds: Callable[[], float],
+        settings: BindSettings = DEFAULT_BIND_SETTINGS,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Put an extender on a cluster.
+
+        Args:
+            cluster: Answers reads and takes the Bindings.
+            reader: Reads the pods of requests, as the cluster's are read.
+            unix_seconds: The clock for the times that are written.
+            settings: How long a bind waits.
+            monotonic: The clock for waiting.
+        """
+        self.reader = reader
+        self._kind = reader.kind
+        self._ledger = Ledger()
+        self._nominated = NominatedRoom(self._ledger)
+        self._locks = NodeLocks(cluster, settings, unix_seconds, monotonic)
+        self._binder = Binder(
+            cluster=cluster,
+            ledger=self._ledger,
+            locks=self._locks,
+            nominated=self._nominated,
+            kind=reader.kind,
+            settings=settings,
+            unix_seconds=unix_seconds,
+            monotonic=monotonic,
+        )
+        self._is_synced = False
+        self._warned: set[PodUID] = set()
+
+    @property
+    def ledger(self) -> Ledger:
+        """The state; for reading."""
+        return self._ledger
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether nodes and pods have been listed and applied."""
+        return self._is_synced
+
+    def take_in(self, event: Event) -> None:
+        """Apply what the cluster shows, and wake the binds that wait for it."""
+        match event:
+            case NodeSeen(node):
+                self._ledger.apply(event)
+                self._locks.see(node.name, node.lock)
+            case NodeGone(node_name):
+                self._ledger.apply(event)
+                self._locks.see(node_name, None)
+            case PodSeen(pod):
+                self._ledger.apply(event)
+                if pod.node_name is not None:
+                    self._locks.wake(pod.node_name)
+            case PodGone(pod_uid):
+                gone = self._ledger.pods.get(pod_uid)
+                self._ledger.apply(event)
+                if gone is not None and gone.node_name is not None:
+                    self._locks.wake(gone.node_name)
+            case Reserved() | Unreserved():
+                self._ledger.apply(event)
+
+    def mark_synced(self) -> None:
+        """Start to answer: every node and pod that there is has been taken in."""
+        self._is_synced = True
+
+    def filter(self, args: ExtenderArgs) -> FilterDecision:
+        """Judge the pod on every candidate. Changes nothing.
+
+        Raises:
+            NotSynced: The state is not complete yet.
+        """
+        self._check_synced()
+        self._warn_once(args.pod)
+        fleet, node_names = self._candidates(args)
+        own = self._ledger.holding(args.pod.uid)
+        nominated = self._nominated.held_against(args.pod, fleet)
+        decision = filter_nodes(fleet, args.pod, node_names, own, nominated)
+        if args.pod.request.asks_for_devices:
+            decision.refuse(self._stuck_nodes(args.pod), Reason.NODE_LOCKED)
+        return decision
+
+    def _stuck_nodes(self, pod: Pod) -> set[NodeName]:
+        """List nodes whose lock a pod keeps that waits for its devices, for long."""
+        return {
+            node_name
+            for node_name, owner in self._locks.long_held()
+            for there in self._ledger.pods_on(node_name)
+            if there.is_unserved
+            and there.node_name == node_name
+            and there.uid != pod.uid
+            and (there.namespace, there.name) == (owner.namespace, owner.name)
+        }
+
+    def prioritize(self, args: ExtenderArgs) -> list[tuple[NodeName, int]]:
+        """Score every candidate. Changes nothing.
+
+        Raises:
+            NotSynced: The state is not complete yet.
+        """
+        self._check_synced()
+        fleet, node_names = self._candidates(args)
+        own = self._ledger.holding(args.pod.uid)
+        nominated = self._nominated.held_against(args.pod, fleet)
+        return score_nodes(fleet, args.pod, node_names, own, nominated)
+
+    def judge(self, pod: Pod, node_name: NodeName) -> NodeVerdict | None:
+        """Tell with numbers why the pod does not fit on a node; None where it does."""
+        fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
+        nominated = self._nominated.held_against(pod)
+        verdict = judge_node(fleet, pod, node_name, own, nominated)
+        if verdict is None or verdict.problem is not None:
+            return verdict
+        return replace(verdict, problem=self._why_no_card_counts(node_name))
+
+    def _why_no_card_counts(self, node_name: NodeName) -> str | None:
+        node = self._ledger.nodes.get(node_name)
+        if node is None:
+            return "no such node"
+        if node.inventory_problem is not None:
+            return node.inventory_problem
+        if node.devices is None:
+            return f"no annotation {self._kind.register_annotation}"
+        if not node.devices:
+            return f"annotation {self._kind.register_annotation} lists no card"
+        if not node.allocatable_slots:
+            return f"allocatable {self._kind.count_resource} is 0: no live plugin"
+        return None
+
+    async def bind(self, args: BindingArgs) -> str:
+        """Commit the pod to a node: the only verb that changes anything.
+
+        Returns:
+            What went wrong, for kube-scheduler's log and event; empty on success, and
+            also where the pod is already bound to this node.
+
+        Raises:
+            NotSynced: The state is not complete yet.
+        """
+        self._check_synced()
+        return await self._binder.bind(args)
+
+    async def finish(self) -> None:
+        """Wait until every bind that was begun has ended."""
+        await self._binder.finish()
+
+    async def settle_forever(self) -> None:
+        """Find out, until cancelled, what became of Bindings that no event shows."""
+        await self._binder.settle_forever()
+
+    def _candidates(self, args: ExtenderArgs) -> tuple[Fleet, Sequence[NodeName]]:
+        """Give the cards to judge by, and the names in question.
+
+        Nodes that come as objects are judged by the inventory they bring and the
+        usage that the ledger has on them.
+        """
+        if args.nodes is None:
+            return self._ledger.fleet, args.node_names or []
+        nodes = [decode_node(item, self._kind) for item in args.nodes.values()]
+        return self._ledger.fleet_of(nodes), list(args.nodes)
+
+    def _check_synced(self) -> None:
+        if not self._is_synced:
+            raise NotSynced("nodes and pods have not been listed yet; try again")
+
+    def _warn_once(self, pod: Pod) -> None:
+        if not pod.warnings or pod.uid in self._warned:
+            return
+        if len(self._warned) >= _WARNED_PODS_KEPT:
+            self._warned.clear()
+        self._warned.add(pod.uid)
+        for warning in pod.warnings:
+            _log.warning("pod %s: %s", pod.full_name, warning)

@@ -1,0 +1,233 @@
+"""Node locks: waited for, taken and given back, one bind a node at a time."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from extender.core.model import NodeName, Pod, PodUID
+from extender.errors import Conflict, ExtenderError, NotFound, Unanswered, WireError
+from extender.service.cluster import Cluster, NodeLock
+from extender.settings import BindSettings
+from extender.verbs.locks import LockVerdict, SeenLock, judge_lock
+from extender.wire.lock import LockOwner, decode_lock, encode_lock
+
+_log = logging.getLogger(__name__)
+
+_LONGEST_WAIT_SECONDS: Final = 2.0
+"""A lock is looked at this often even if no event comes: its owner may go without
+one, and age alone makes some locks ours to take."""
+
+_MICROS: Final = 10**6
+_NANOS_PER_MICRO: Final = 10**3
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The lock is ours, by this value."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The lock stayed with another pod until the deadline."""
+
+    why: str
+
+
+@dataclass(slots=True)
+class _Stand:
+    """A value that somebody's lock has, and since when, by our clock."""
+
+    value: str
+    since: float
+    owner_uid: PodUID | None = None
+
+
+@dataclass(slots=True)
+class _Door:
+    """Where the binds to one node wait."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    callers: int = 0
+
+
+class NodeLocks:
+    """The locks of all nodes, as this process sees and takes them.
+
+    Binds to one node come in turn, first come first served; so one process never takes
+    a lock from itself.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: BindSettings,
+        unix_seconds: Callable[[], float],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._unix_seconds = unix_seconds
+        self._monotonic = monotonic
+        self._stands: dict[NodeName, _Stand] = {}
+        self._doors: dict[NodeName, _Door] = {}
+        self._takings = count(secrets.randbelow(_NANOS_PER_MICRO))
+
+    def see(self, node_name: NodeName, value: str | None) -> None:
+        """Note what a node's lock is, and wake who waits for it to change."""
+        if value is None:
+            self._stands.pop(node_name, None)
+        else:
+            stand = self._stands.get(node_name)
+            if stand is None or stand.value != value:
+                self._stands[node_name] = _Stand(value, self._monotonic())
+        self.wake(node_name)
+
+    def long_held(self) -> Iterator[tuple[NodeName, LockOwner]]:
+        """List locks whose value has stood for longer than a bind waits."""
+        since = self._monotonic() - self._settings.lock_wait_seconds
+        for node_name, stand in self._stands.items():
+            if stand.since < since:
+                owner = decode_lock(stand.value)
+                if owner is not None:
+                    yield node_name, owner
+
+    def wake(self, node_name: NodeName) -> None:
+        """Let who waits at a node look again."""
+        door = self._doors.get(node_name)
+        if door is not None:
+            door.changed.set()
+
+    @asynccontextmanager
+    async def turn(self, node_name: NodeName, deadline: float) -> AsyncIterator[bool]:
+        """Come in turn; gives False where the deadline came first."""
+        door = self._doors.setdefault(node_name, _Door())
+        door.callers += 1
+        has_turn = False
+        try:
+            try:
+                async with asyncio.timeout(deadline - self._monotonic()):
+                    await door.turn.acquire()
+                has_turn = True
+            except TimeoutError:
+                pass
+            yield has_turn
+        finally:
+            if has_turn:
+                door.turn.release()
+            door.callers -= 1
+            if not door.callers:
+                del self._doors[node_name]
+
+    async def take(
+        self, pod: Pod, node_name: NodeName, deadline: float
+    ) -> Taken | Kept:
+        """Take the lock of a node for a pod; call it in `turn`.
+
+        Raises:
+            ClusterError: The lock cannot be read or written.
+        """
+        tried: str | None = None
+        try:
+            while True:
+                lock = await self._cluster.read_lock(node_name)
+                self.see(node_name, lock.value)
+                self._door(node_name).changed.clear()
+                if tried is not None and lock.value == tried:
+                    return Taken(tried)
+                verdict = await self._judge(pod, node_name, lock)
+                if verdict.may_take:
+                    tried = self._fresh_value(pod)
+                    if await self._is_taken(node_name, tried, lock):
+                        return Taken(tried)
+                if not await self.wait(node_name, deadline, short=verdict.may_take):
+                    break
+        except ExtenderError:
+            await self._give_back(node_name, tried)
+            raise
+        await self._give_back(node_name, tried)
+        return Kept("others take it first" if verdict.may_take else verdict.why)
+
+    async def wait(
+        self, node_name: NodeName, deadline: float, *, short: bool = False
+    ) -> bool:
+        """Wait until something happens at a node; False once the deadline is here."""
+        now = self._monotonic()
+        if now >= deadline:
+            return False
+        longest = _MOMENT_SECONDS if short else _LONGEST_WAIT_SECONDS
+        changed = self._door(node_name).changed
+        try:
+            async with asyncio.timeout(min(longest, deadline - now)):
+                await changed.wait()
+        except TimeoutError:
+            pass
+        changed.clear()
+        return True
+
+    async def release(self, node_name: NodeName, value: str) -> None:
+        """Give a lock back. Where that fails, others will find its owner unbound."""
+        try:
+            await self._cluster.release_lock(node_name, value)
+        except ExtenderError as error:
+            _log.warning("node %s: its lock is not given back: %s", node_name, error)
+
+    async def _is_taken(self, node_name: NodeName, value: str, lock: NodeLock) -> bool:
+        try:
+            await self._cluster.take_lock(node_name, value, lock)
+        except (Conflict, Unanswered):
+            return False  # the next look tells
+        self.see(node_name, value)
+        return True
+
+    async def _give_back(self, node_name: NodeName, tried: str | None) -> None:
+        if tried is not None:
+            await self.release(node_name, tried)
+
+    async def _judge(
+        self, pod: Pod, node_name: NodeName, lock: NodeLock
+    ) -> LockVerdict:
+        if lock.value is None:
+            return LockVerdict(may_take=True, why="it is free")
+        named = decode_lock(lock.value)
+        owner = None
+        if named is not None:
+            try:
+                owner = await self._cluster.read_pod(named.namespace, named.name)
+            except NotFound:
+                pass
+            except WireError as error:
+                return LockVerdict(may_take=False, why=str(error))
+        stand = self._stands.get(node_name) or _Stand(lock.value, self._monotonic())
+        if stand.owner_uid is None and owner is not None:
+            stand.owner_uid = owner.uid
+        seen = SeenLock(
+            names_pod=named is not None,
+            owner=owner,
+            first_uid=stand.owner_uid,
+            stood_seconds=self._monotonic() - stand.since,
+        )
+        verdict = judge_lock(seen, node_name, pod, self._settings.longest_bind_seconds)
+        if verdict.may_take:
+            _log.info("node %s: its lock is taken over: %s", node_name, verdict.why)
+        return verdict
+
+    def _fresh_value(self, pod: Pod) -> str:
+        """Make a value that no earlier taking wrote, so that a release is exact."""
+        micros = int(self._unix_seconds() * _MICROS)
+        nanos = micros * _NANOS_PER_MICRO + next(self._takings) % _NANOS_PER_MICRO
+        return encode_lock(LockOwner(pod.namespace, pod.name), nanos)
+
+    def _door(self, node_name: NodeName) -> _Door:
+        return self._doors[node_name]
+
+
+_MOMENT_SECONDS: Final = 0.05
+"""After a write that came too late: enough for the other's write to be readable."""

@@ -1,0 +1,164 @@
+"""Bindings that were sent, until it is known what became of them."""
+
+import logging
+from collections.abc import Callable, Container
+from dataclasses import dataclass, replace
+
+from extender.core.model import Pod, PodUID, UnreadableAllocation
+from extender.errors import ExtenderError, NotFound, Unanswered
+from extender.service.cluster import Cluster
+from extender.service.node_locks import NodeLocks
+from extender.settings import BindSettings
+from extender.state.events import PodGone, Reserved, Unreserved
+from extender.state.ledger import Ledger
+from extender.wire.extender_v1 import BindingArgs
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A Binding that was sent, and that no event has shown yet.
+
+    Attributes:
+        args: What was asked.
+        lock: Value of the node's lock, given back if the pod turns out unbound.
+        due: When the pod is to be read, on the monotonic clock.
+        is_answered: Whether kube-scheduler was told that the pod is bound. Until it is
+            known, no other bind of this pod begins.
+    """
+
+    args: BindingArgs
+    lock: str
+    due: float
+    is_answered: bool
+
+
+class SentBindings:
+    """Finds out what became of each Binding, and undoes what was not carried out.
+
+    A lost answer is no refusal: reservation and lock stay until the pod was read.
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        ledger: Ledger,
+        locks: NodeLocks,
+        settings: BindSettings,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._cluster = cluster
+        self._ledger = ledger
+        self._locks = locks
+        self._settings = settings
+        self._monotonic = monotonic
+        self._sent: dict[PodUID, _Sent] = {}
+
+    def holds(self, uid: PodUID) -> bool:
+        """Tell whether a pod's reservation must stay."""
+        return uid in self._sent
+
+    def is_open(self, uid: PodUID) -> bool:
+        """Tell whether nobody knows yet if a pod was bound."""
+        sent = self._sent.get(uid)
+        return sent is not None and not sent.is_answered
+
+    async def after_failure(
+        self, args: BindingArgs, lock_value: str, error: ExtenderError
+    ) -> str:
+        """Read the pod back: only that tells whether it is bound.
+
+        A pod that is unbound after a lost answer may still become bound a moment
+        later, so its place and the lock are kept until `settle` reads it again.
+        """
+        try:
+            pod = await self._cluster.read_pod(args.namespace, args.name)
+        except NotFound:
+            await self._undo(args, lock_value, is_gone=True)
+            return str(error)
+        except ExtenderError as unread:
+            _log.warning("pod of %s cannot be read back: %s", described(args), unread)
+            return f"{error}; whether it was carried out is not known yet"
+        if is_bound(pod, args):
+            await self._adopt(pod, args, lock_value)
+            return ""
+        is_settled = pod.uid != args.uid or pod.node_name is not None
+        if is_settled or not isinstance(error, Unanswered):
+            await self._undo(args, lock_value, is_gone=pod.uid != args.uid)
+        return str(error)
+
+    async def _adopt(self, pod: Pod, args: BindingArgs, lock_value: str) -> None:
+        """Count a pod that is bound there by the devices that its annotations name."""
+        self.note(args, lock_value, is_answered=True)
+        known = self._ledger.pods.get(args.uid)
+        if (
+            self._ledger.reservation(args.uid) is not None
+            and known is not None
+            and pod.allocation is not None
+            and not isinstance(pod.allocation, UnreadableAllocation)
+        ):
+            self._ledger.apply(Reserved(known, args.node_name, pod.allocation))
+        if not pod.is_unserved:
+            await self._locks.release(args.node_name, lock_value)
+
+    async def _undo(self, args: BindingArgs, lock_value: str, *, is_gone: bool) -> None:
+        self._sent.pop(args.uid, None)
+        self._ledger.apply(PodGone(args.uid) if is_gone else Unreserved(args.uid))
+        await self._locks.release(args.node_name, lock_value)
+
+    def note(self, args: BindingArgs, lock_value: str, *, is_answered: bool) -> None:
+        """Keep in mind what must be found out; nothing where an event has shown it."""
+        if is_answered and self._ledger.reservation(args.uid) is None:
+            self._sent.pop(args.uid, None)
+            return
+        due = self._monotonic() + self._settings.settle_seconds
+        self._sent[args.uid] = _Sent(args, lock_value, due, is_answered)
+
+    async def settle(self, in_flight: Container[PodUID]) -> None:
+        """Read each pod whose Binding was sent long ago; the answer decides.
+
+        Args:
+            in_flight: Pods to leave alone: whoever binds them does the same.
+        """
+        now = self._monotonic()
+        for uid, sent in list(self._sent.items()):
+            if uid in in_flight:
+                continue
+            if self._ledger.reservation(uid) is None:
+                self._sent.pop(uid, None)
+            elif now >= sent.due and self._sent.get(uid) is sent:
+                try:
+                    await self._settle(sent)
+                except ExtenderError as error:
+                    of = described(sent.args)
+                    _log.warning("%s: not settled yet: %s", of, error)
+
+    async def _settle(self, sent: _Sent) -> None:
+        args = sent.args
+        try:
+            pod = await self._cluster.read_pod(args.namespace, args.name)
+        except NotFound:
+            pod = None
+        if self._sent.get(args.uid) is not sent:
+            return
+        if pod is not None and is_bound(pod, args):
+            # The watch is late; until it shows the pod, the reservation counts.
+            due = self._monotonic() + self._settings.settle_seconds
+            self._sent[args.uid] = replace(sent, due=due, is_answered=True)
+            return
+        _log.warning("%s: sent, but the pod is not bound there", described(args))
+        is_gone = pod is None or pod.uid != args.uid
+        await self._undo(args, sent.lock, is_gone=is_gone)
+
+
+def is_bound(pod: Pod, args: BindingArgs) -> bool:
+    """Tell whether a pod that was read is where it was to be."""
+    return pod.uid == args.uid and pod.node_name == args.node_name
+
+
+def described(args: BindingArgs) -> str:
+    """Name pod and node in a log line; names from a body may hold line breaks."""
+    text = f"{args.namespace}/{args.name} (uid {args.uid}) to {args.node_name}"
+    return text if text.isprintable() else repr(text)

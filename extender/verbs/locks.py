@@ -1,0 +1,83 @@
+"""Whether a node's lock may be taken from the pod that it names.
+
+The device plugin serves whichever pod the lock names, unchecked. So a pod that is bound
+and not yet served keeps the lock, however old it is: to take it would hand out that
+pod's devices to another.
+"""
+
+from dataclasses import dataclass
+
+from extender.core.model import NodeName, Pod, PodUID
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLock:
+    """A lock that somebody holds.
+
+    Attributes:
+        names_pod: Whether its value can be read.
+        owner: The pod that it names, as the API has it now; None without one.
+        first_uid: UID of the pod of that name when this value was first looked at;
+            None when there was none, or it was not looked at.
+        stood_seconds: How long the value has stood unchanged, by our own clock.
+    """
+
+    names_pod: bool
+    owner: Pod | None
+    first_uid: PodUID | None
+    stood_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LockVerdict:
+    """Whether the lock may be taken, and why or why not, in words for people."""
+
+    may_take: bool
+    why: str
+
+
+def judge_lock(
+    lock: SeenLock, node_name: NodeName, pod: Pod, longest_bind_seconds: float
+) -> LockVerdict:
+    """Judge a lock that is held.
+
+    Args:
+        lock: As it was seen.
+        node_name: Whose lock it is.
+        pod: Wants it.
+        longest_bind_seconds: No bind of anybody lasts longer.
+    """
+    owner = lock.owner
+    if owner is not None and _waits_there(owner, node_name) and owner.uid != pod.uid:
+        why = f"pod {owner.full_name} waits for its devices"
+        return LockVerdict(may_take=False, why=why)
+    void = _why_void(lock, node_name, pod)
+    if void is not None:
+        return LockVerdict(may_take=True, why=void)
+    why = f"pod {owner.full_name} is being bound" if owner else "its lock names no pod"
+    return LockVerdict(lock.stood_seconds > longest_bind_seconds, why)
+
+
+def _waits_there(owner: Pod, node_name: NodeName) -> bool:
+    return owner.node_name == node_name and owner.is_unserved
+
+
+def _why_void(lock: SeenLock, node_name: NodeName, pod: Pod) -> str | None:
+    """Tell why a lock protects nobody, however young it is; None where it may."""
+    owner = lock.owner
+    why = None
+    if not lock.names_pod:
+        pass
+    elif owner is None:
+        why = "the pod that it names is gone"
+    elif owner.uid == pod.uid:
+        why = "an earlier bind of this pod left it"
+    elif owner.status.is_finished:
+        why = f"pod {owner.full_name} has finished"
+    elif owner.node_name == node_name:
+        why = f"pod {owner.full_name} is served"
+    elif owner.node_name is not None:
+        why = f"pod {owner.full_name} is on {owner.node_name}"
+    elif lock.first_uid not in (None, owner.uid):
+        why = f"the pod {owner.full_name} that it was set for is gone"
+    return why

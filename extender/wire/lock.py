@@ -1,0 +1,52 @@
+"""The node lock: which pod a node's device plugin serves next.
+
+``<RFC3339 time>,<namespace>,<pod name>``. The plugin reads namespace and name; the time
+has nine decimals, which Go's reader accepts, so that each taking writes a value of its
+own.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+LOCK_ANNOTATION: Final = "hami.io/mutex.lock"
+
+_PARTS: Final = 3
+_NANOS: Final = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class LockOwner:
+    """The pod that a lock names. It has no UID: a later pod of the name is it too."""
+
+    namespace: str
+    name: str
+
+
+def encode_lock(owner: LockOwner, unix_nanoseconds: int) -> str:
+    """Write a lock value.
+
+    Example:
+        >>> encode_lock(LockOwner("default", "p"), 1_000_000_005)
+        '1970-01-01T00:00:01.000000005Z,default,p'
+    """
+    seconds, nanos = divmod(unix_nanoseconds, _NANOS)
+    moment = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{moment}.{nanos:09}Z,{owner.namespace},{owner.name}"
+
+
+def decode_lock(text: str) -> LockOwner | None:
+    """Read whom a lock names; None for a time alone and whatever else names no pod.
+
+    The time is not looked at: clocks of others decide nothing here.
+
+    Example:
+        >>> decode_lock("2026-01-01T00:00:00Z,default,p")
+        LockOwner(namespace='default', name='p')
+        >>> decode_lock("2026-01-01T00:00:00Z") is None
+        True
+    """
+    parts = text.split(",")
+    if len(parts) != _PARTS or not parts[1] or not parts[2]:
+        return None
+    return LockOwner(parts[1], parts[2])

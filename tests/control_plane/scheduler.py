@@ -1,0 +1,86 @@
+"""kube-scheduler as the project's configuration sets it up, with a given extender."""
+
+import asyncio
+import http.client
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Final
+
+import yaml
+
+from tests.control_plane.component import HOST, Component, free_port
+from tests.control_plane.plane import ControlPlane, User
+
+CONFIGURATION: Final = Path(__file__).parents[2] / "config" / "kube-scheduler.yaml"
+
+_READY_SECONDS: Final = 60.0
+
+
+def configuration(kubeconfig: Path, extender_url: str) -> dict[str, Any]:
+    """Give the project's configuration with the two addresses set."""
+    shipped: dict[str, Any] = yaml.safe_load(CONFIGURATION.read_text(encoding="utf-8"))
+    shipped["clientConnection"]["kubeconfig"] = str(kubeconfig)
+    # Electing a leader would only cost time: there is one.
+    shipped["leaderElection"] = {"leaderElect": False}
+    (extender,) = shipped["extenders"]
+    extender["urlPrefix"] = extender_url
+    return shipped
+
+
+def scheduler_name() -> str:
+    """Name what a pod's ``schedulerName`` must be to get to this scheduler."""
+    shipped = yaml.safe_load(CONFIGURATION.read_text(encoding="utf-8"))
+    (profile,) = shipped["profiles"]
+    return str(profile["schedulerName"])
+
+
+@asynccontextmanager
+async def kube_scheduler(
+    plane: ControlPlane, extender_url: str, *, verbosity: int = 2
+) -> AsyncIterator[Component]:
+    """Run kube-scheduler, and wait until it has listed what it needs.
+
+    Args:
+        plane: Where it schedules.
+        extender_url: The ``urlPrefix``; nothing need listen there for plain pods.
+        verbosity: Of its log, in the plane's folder; 5 shows errors of prioritize.
+    """
+    folder = Path(mkdtemp(dir=plane.folder, prefix="kube-scheduler-"))
+    written = folder / "configuration.yaml"
+    settings = configuration(plane.kubeconfig(User.SCHEDULER), extender_url)
+    written.write_text(yaml.safe_dump(settings))
+    port = free_port()
+    command: list[str | Path] = [
+        plane.binaries.kube_scheduler,
+        f"--config={written}",
+        f"--bind-address={HOST}",
+        f"--secure-port={port}",
+        f"--v={verbosity}",
+    ]
+    scheduler = Component("kube-scheduler", command, folder)
+
+    def is_ready() -> bool:
+        return _answers(port, "/readyz")
+
+    try:
+        scheduler.start()
+        await asyncio.to_thread(scheduler.wait_until, is_ready, seconds=_READY_SECONDS)
+        yield scheduler
+    finally:
+        await asyncio.to_thread(scheduler.stop)
+
+
+def _answers(port: int, path: str) -> bool:
+    # It signs its own certificate and keeps it in memory.
+    anyone = ssl._create_unverified_context()
+    connection = http.client.HTTPSConnection(HOST, port, timeout=5, context=anyone)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == http.client.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,493 @@
+"""bind on an API server: what is written, and what becomes of it when things fail."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import pytest
+from aiohttp import web
+
+from extender.core.kinds import NVIDIA
+from extender.core.model import NodeName, PodUID
+from extender.kube.cluster import KubeCluster
+from extender.service import Extender
+from extender.settings import BindSettings, KubeSettings
+from extender.state.audit import audit
+from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
+from extender.wire.pods import PodReader
+from tests.builders import PodBuilder, node, pod
+from tests.kube.server import ApiServer, answers, cut, status, until
+
+pytestmark = pytest.mark.timeout(30)
+
+QUICK: Final = KubeSettings(
+    request_seconds=1, first_backoff_seconds=0.01, longest_backoff_seconds=0.02
+)
+N1: Final = NodeName("n1")
+ONE_CARD: Final = node("n1").gpu("GPU-a", memory=24_000)
+WANTED: Final = pod("p").app("a", gpu=1, gpumem=16_000)
+ROWS: Final = "GPU-a,NVIDIA,16000,0:;"
+ALLOCATED: Final = "hami.io/vgpu-devices-allocated"
+TO_ALLOCATE: Final = "hami.io/vgpu-devices-to-allocate"
+PHASE: Final = "hami.io/bind-phase"
+BINDING: Final = "/pods/p/binding"
+
+
+@dataclass(slots=True)
+class Clock:
+    """The loop's clock, and what a test skips of it where something must stand long."""
+
+    skipped: float = 0.0
+
+
+@dataclass(slots=True)
+class Running:
+    """An extender on a server, synced."""
+
+    server: ApiServer
+    extender: Extender
+    cluster: KubeCluster
+    clock: Clock
+
+    async def bind(self, wanted: PodBuilder = WANTED, node_name: str = "n1") -> str:
+        """Bind a pod as kube-scheduler does."""
+        uid = PodUID(wanted.pod_uid)
+        args = BindingArgs(wanted.name, wanted.namespace, uid, NodeName(node_name))
+        return await self.extender.bind(args)
+
+    def is_reserved(self, wanted: PodBuilder = WANTED) -> bool:
+        """Tell whether a place is kept for a pod."""
+        reservation = self.extender.ledger.reservation(PodUID(wanted.pod_uid))
+        return reservation is not None
+
+    def used(self, uuid: str = "GPU-a", node_name: str = "n1") -> int:
+        """Tell how much of a card's memory counts as held."""
+        totals = self.extender.ledger.fleet.totals(NodeName(node_name))
+        assert totals is not None
+        return {str(one): usage for one, usage in totals.used.items()}[uuid].memory_mib
+
+
+@asynccontextmanager
+async def running(
+    server: ApiServer, *, lock_wait_seconds: float = 5.0, follows: bool = True
+) -> AsyncIterator[Running]:
+    """Run an extender on a server; one that does not follow hears nothing later."""
+    reader, clock = PodReader(NVIDIA), Clock()
+    settings = BindSettings(lock_wait_seconds=lock_wait_seconds)
+    async with server.client() as client:
+        cluster = KubeCluster(client, reader, QUICK)
+        loop = asyncio.get_running_loop()
+        extender = Extender(
+            cluster,
+            reader,
+            lambda: 1_700_000_000.5,
+            settings,
+            monotonic=lambda: loop.time() + clock.skipped,
+        )
+        synced = asyncio.Event()
+        feeds = asyncio.create_task(cluster.follow(extender, synced.set))
+        await synced.wait()
+        if not follows:
+            feeds.cancel()
+        try:
+            yield Running(server, extender, cluster, clock)
+            await extender.finish()
+            assert audit(extender.ledger) == []
+        finally:
+            feeds.cancel()
+            await asyncio.gather(feeds, return_exceptions=True)
+
+
+async def test_one_binding_carries_all() -> None:
+    """Lock, then Binding: two writes; the lock names the pod before kubelet sees it."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    async with running(server) as run:
+        assert await run.bind() == ""
+        bound = server.pod("p")
+        assert bound["spec"]["nodeName"] == "n1"
+        assert bound["metadata"]["annotations"] == {
+            "hami.io/vgpu-node": "n1",
+            "hami.io/vgpu-time": "1700000000",
+            TO_ALLOCATE: ROWS,
+            ALLOCATED: ROWS,
+            PHASE: "allocating",
+            "hami.io/bind-time": "1700000000",
+        }
+        assert bound["metadata"]["labels"] == {"hami.io/vgpu-node": "n1"}
+        lock = server.lock_of("n1")
+        assert lock is not None
+        assert lock.endswith(",default,p")
+        assert lock.startswith("2023-11-14T22:13:20.5")
+        writes = [one for one in server.requests if not one.startswith("GET")]
+        assert [one.partition(" ")[0] for one in writes] == ["PATCH", "POST"]
+        await until(lambda: not run.is_reserved())
+        assert run.used() == 16_000
+        assert await run.bind() == ""
+        assert len(server.asked("POST")) == 1
+
+
+async def test_label_that_was_dropped_is_written() -> None:
+    """Servers before 1.35 drop the labels of a Binding."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.keeps_labels = False
+    async with running(server) as run:
+        assert await run.bind() == ""
+        assert server.pod("p")["metadata"]["labels"] == {"hami.io/vgpu-node": "n1"}
+
+
+async def test_label_is_for_this_pod_only() -> None:
+    """Not for a successor of its name."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.keeps_labels = False
+
+    async def replace_pod(_request: web.Request) -> web.StreamResponse:
+        server.delete(WANTED)
+        server.put(WANTED.uid("successor"))
+        return status(201, "bound")
+
+    server.fail("POST", BINDING, replace_pod, is_carried_out=True)
+    async with running(server) as run:
+        assert await run.bind() == ""
+        assert server.pod("p")["metadata"].get("labels", {}) == {}
+
+
+async def test_name_too_long_for_a_label() -> None:
+    """Such a label would make every later update of the pod fail."""
+    name = "n" * 64
+    server = ApiServer().with_all(node(name).gpu("GPU-a"), WANTED)
+    async with running(server) as run:
+        assert await run.bind(node_name=name) == ""
+        assert server.pod("p")["metadata"].get("labels", {}) == {}
+
+
+async def test_unseen_pod_is_read() -> None:
+    """The watch may be behind kube-scheduler's; the UID must still be the one asked."""
+    server = ApiServer().with_all(ONE_CARD)
+    async with running(server, follows=False) as run:
+        server.put(WANTED)
+        assert "has uid" in await run.bind(WANTED.uid("another"))
+        assert await run.bind() == ""
+        assert server.pod("p")["spec"]["nodeName"] == "n1"
+
+
+async def test_fit_that_counts_is_on_the_list() -> None:
+    """Another replica bound a pod that no event has shown here."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    async with running(server, follows=False) as run:
+        others = pod("q").app("a", gpu=1, gpumem=16_000).phase("Running").on("n1")
+        server.put(others.holding(ROWS))
+        assert await run.bind() == "no longer fits: CardInsufficientMemory"
+        assert server.lock_of("n1") is None
+        assert not run.is_reserved()
+
+
+async def test_pod_bound_there_by_another_is_adopted() -> None:
+    """409, and the pod is ours by UID and node: success, with what it was given."""
+    server = ApiServer().with_all(ONE_CARD.gpu("GPU-b"), WANTED)
+    async with running(server, follows=False) as run:
+        rows = "GPU-b,NVIDIA,16000,0:;"
+        server.put(WANTED.on("n1").annotations({ALLOCATED: rows, TO_ALLOCATE: rows}))
+        assert await run.bind() == ""
+        assert (run.used("GPU-a"), run.used("GPU-b")) == (0, 16_000)
+
+
+CONFLICTS: Final = {
+    "bound to another node": (WANTED.on("n2"), "is assigned to n2"),
+    "made again under its name": (WANTED.uid("new"), "does not match"),
+}
+
+
+@pytest.mark.parametrize(("meanwhile", "text"), CONFLICTS.values(), ids=CONFLICTS)
+async def test_conflict_undoes_lock_and_reservation(
+    meanwhile: PodBuilder, text: str
+) -> None:
+    """The pod is not on our node, so nothing of ours stays."""
+    server = ApiServer().with_all(ONE_CARD, node("n2").gpu("GPU-b"), WANTED)
+    async with running(server, follows=False) as run:
+        server.put(meanwhile)
+        assert text in await run.bind()
+        assert server.lock_of("n1") is None
+        assert not run.is_reserved()
+        assert run.used() == 0
+
+
+async def test_deleted_pod() -> None:
+    """404 to the Binding."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    async with running(server, follows=False) as run:
+        server.delete(WANTED)
+        assert "404" in await run.bind()
+        assert server.lock_of("n1") is None
+        assert PodUID(WANTED.pod_uid) not in run.extender.ledger.pods
+
+
+async def test_lost_reply_of_a_binding_that_was_done() -> None:
+    """The pod is read back, and is bound: success; the plugin needs the lock."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.fail("POST", BINDING, cut(), is_carried_out=True)
+    async with running(server) as run:
+        assert await run.bind() == ""
+        assert server.lock_of("n1") is not None
+        await until(lambda: not run.is_reserved())
+        assert run.used() == 16_000
+
+
+async def test_lost_reply_of_a_binding_that_was_not_done() -> None:
+    """It may still be done a moment later: room and lock are kept until it is due."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.fail("POST", BINDING, cut())
+    async with running(server) as run:
+        assert "ServerDisconnected" in await run.bind()
+        assert run.is_reserved()
+        assert server.lock_of("n1") is not None
+        assert "not known yet" in await run.bind()
+        await run.extender._binder.settle()
+        assert run.is_reserved()
+        run.clock.skipped += 61
+        await run.extender._binder.settle()
+        assert not run.is_reserved()
+        assert server.lock_of("n1") is None
+        assert await run.bind() == ""
+
+
+async def test_binding_that_cannot_be_read_back_keeps_its_room() -> None:
+    """Until the API server answers again; then the answer decides."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.fail("POST", BINDING, cut(), is_carried_out=True)
+    server.fail("GET", "/pods/p", answers(503), times=2)
+    async with running(server, follows=False) as run:
+        assert "not known yet" in await run.bind()
+        assert run.is_reserved()
+        run.clock.skipped += 61
+        await run.extender._binder.settle()
+        assert "not known yet" in await run.bind()
+        await run.extender._binder.settle()
+        assert run.is_reserved()
+        assert run.used() == 16_000
+        assert await run.bind() == ""
+
+
+async def test_refused_binding_is_undone() -> None:
+    """403 says that nothing was done."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.fail("POST", BINDING, answers(403, "no rights"))
+    async with running(server) as run:
+        assert "403 no rights" in await run.bind()
+        assert not run.is_reserved()
+        assert server.lock_of("n1") is None
+
+
+async def test_lost_reply_of_a_lock_that_was_taken() -> None:
+    """The next look finds our own value."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.fail("PATCH", "/nodes/n1", cut(), is_carried_out=True)
+    async with running(server) as run:
+        assert await run.bind() == ""
+        assert len(server.asked("PATCH")) == 1
+
+
+async def test_node_that_changed_under_the_lock() -> None:
+    """409 to the lock: it is read and tried again."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.fail("PATCH", "/nodes/n1", answers(409))
+    async with running(server) as run:
+        assert await run.bind() == ""
+
+
+async def test_lock_of_another_that_came_first_is_not_overwritten() -> None:
+    """Between our look and our write: the resourceVersion says so."""
+    server = ApiServer().with_all(ONE_CARD, OWNER, WANTED)
+
+    async def come_first(request: web.Request) -> web.StreamResponse:
+        server.set_lock("n1", OWNED_BY_Q)
+        return await server.carry_out(request)
+
+    server.fail("PATCH", "/nodes/n1", come_first)
+    async with running(server, lock_wait_seconds=0.1) as run:
+        assert "is being bound" in await run.bind()
+        assert server.lock_of("n1") == OWNED_BY_Q
+
+
+async def test_lock_that_another_took_over_is_not_released() -> None:
+    """Only exactly the value that we wrote is ours to remove."""
+    server = ApiServer().with_all(ONE_CARD, OWNER, WANTED)
+
+    async def refuse(_request: web.Request) -> web.StreamResponse:
+        server.set_lock("n1", OWNED_BY_Q)
+        return status(403, "no rights")
+
+    server.fail("POST", BINDING, refuse)
+    async with running(server) as run:
+        assert "no rights" in await run.bind()
+        assert server.lock_of("n1") == OWNED_BY_Q
+
+
+async def test_pod_deleted_while_its_bind_waits() -> None:
+    """No event brings it back, and the lock goes to the next."""
+    server = ApiServer().with_all(ONE_CARD, OWNER.on("n1").annotations(UNSERVED))
+    server.put(WANTED)
+    server.set_lock("n1", OWNED_BY_Q)
+    async with running(server) as run:
+        bind = asyncio.create_task(run.bind())
+        await until(lambda: bool(server.asked("GET", "/pods/q")))
+        server.delete(WANTED)
+        await until(lambda: not run.is_reserved())
+        server.put(OWNER.on("n1").annotations(SERVED))
+        server.set_lock("n1", None)
+        assert "was deleted meanwhile" in await bind
+        assert server.lock_of("n1") is None
+        assert PodUID(WANTED.pod_uid) not in run.extender.ledger.pods
+
+
+async def test_settling_leaves_a_pod_that_is_bound_alone() -> None:
+    """The watch is late: the place stays reserved until it shows the pod."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    async with running(server, follows=False) as run:
+        assert await run.bind() == ""
+        run.clock.skipped += 61
+        await run.extender._binder.settle()
+        assert run.used() == 16_000
+        server.delete(WANTED)
+        run.clock.skipped += 61
+        await run.extender._binder.settle()
+        assert run.used() == 0
+        assert server.lock_of("n1") is None
+
+
+OWNER: Final = pod("q").app("a", gpu=1, gpumem=1000)
+SERVED: Final = {ALLOCATED: "GPU-a,NVIDIA,1000,0:;", TO_ALLOCATE: ";", PHASE: "success"}
+UNSERVED: Final = {
+    ALLOCATED: "GPU-a,NVIDIA,1000,0:;",
+    TO_ALLOCATE: "GPU-a,NVIDIA,1000,0:;",
+    PHASE: "allocating",
+}
+OWNED_BY_Q: Final = "2026-01-01T00:00:00Z,default,q"
+LOST: Final = {
+    "gone": None,
+    "served, though still Pending": OWNER.on("n1").annotations(SERVED),
+    "running": OWNER.on("n1").annotations(UNSERVED).phase("Running"),
+    "failed before it was served": OWNER.on("n1").annotations(UNSERVED).phase("Failed"),
+    "bound elsewhere": OWNER.on("n2").annotations(UNSERVED),
+}
+
+
+@pytest.mark.parametrize("owner", LOST.values(), ids=LOST)
+async def test_lock_that_is_lost_at_once(owner: PodBuilder | None) -> None:
+    """Its owner needs it no more, however young the lock is."""
+    server = ApiServer().with_all(ONE_CARD, node("n2").gpu("GPU-b"), WANTED)
+    if owner is not None:
+        server.put(owner)
+    server.set_lock("n1", OWNED_BY_Q)
+    async with running(server) as run:
+        assert await run.bind() == ""
+        assert (server.lock_of("n1") or "").endswith(",default,p")
+
+
+KEPT: Final = {
+    "not served": (OWNER.on("n1").annotations(UNSERVED), OWNED_BY_Q, "waits for its"),
+    "being bound": (OWNER, OWNED_BY_Q, "is being bound"),
+    "of a form that names no pod": (OWNER, "2026-01-01T00:00:00Z", "names no pod"),
+}
+
+
+@pytest.mark.parametrize(("owner", "value", "text"), KEPT.values(), ids=KEPT)
+async def test_lock_that_is_kept(owner: PodBuilder, value: str, text: str) -> None:
+    """The node is refused by name at the deadline, and the lock is left alone."""
+    server = ApiServer().with_all(ONE_CARD, owner, WANTED)
+    server.set_lock("n1", value)
+    async with running(server, lock_wait_seconds=0.1) as run:
+        problem = await run.bind()
+        assert problem.startswith("node n1 is locked: ")
+        assert text in problem
+        assert server.lock_of("n1") == value
+        assert not run.is_reserved()
+        assert not server.asked("PATCH")
+        run.clock.skipped += 61
+        taken = await run.bind()
+        assert bool(taken) is (text == "waits for its")
+
+
+async def test_filter_refuses_a_node_that_is_stuck() -> None:
+    """A young lock refuses nothing; one that its pod has kept for long does."""
+    server = ApiServer().with_all(ONE_CARD, OWNER.on("n1").annotations(UNSERVED))
+    server.set_lock("n1", OWNED_BY_Q)
+    async with running(server) as run:
+        asked = ExtenderArgs(PodReader(NVIDIA).read(WANTED.build()), [N1], None)
+        assert run.extender.filter(asked).fitting == [N1]
+        run.clock.skipped += 6
+        assert run.extender.filter(asked).failed == {N1: "NodeLocked"}
+        server.put(OWNER.on("n1").annotations(SERVED))
+        await until(lambda: run.extender.filter(asked).fitting == [N1])
+
+
+async def test_bind_waits_for_the_lock() -> None:
+    """The node watch wakes it as soon as the plugin is done."""
+    server = ApiServer().with_all(ONE_CARD, OWNER.on("n1").annotations(UNSERVED))
+    server.put(WANTED)
+    server.set_lock("n1", OWNED_BY_Q)
+    async with running(server) as run:
+        bind = asyncio.create_task(run.bind())
+        await until(lambda: bool(server.asked("GET", "/pods/q")))
+        started = asyncio.get_running_loop().time()
+        server.put(OWNER.on("n1").annotations(SERVED))
+        server.set_lock("n1", None)
+        assert await bind == ""
+        assert asyncio.get_running_loop().time() - started < 1
+
+
+async def test_unserved_pod_without_a_lock_comes_first() -> None:
+    """Its rows would be handed to ours, or ours to it; bind waits without the lock."""
+    server = ApiServer().with_all(ONE_CARD, OWNER.on("n1").annotations(UNSERVED))
+    server.put(WANTED)
+    async with running(server, lock_wait_seconds=0.2) as run:
+        assert "pod default/q waits for its devices" in await run.bind()
+        assert server.lock_of("n1") is None
+        bind = asyncio.create_task(run.bind())
+        await asyncio.sleep(0)
+        server.put(OWNER.on("n1").annotations(SERVED))
+        assert await bind == ""
+
+
+async def test_one_bind_of_a_pod_at_a_time() -> None:
+    """The second is told so, and the first goes on."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    async with running(server) as run:
+        problems = await asyncio.gather(run.bind(), run.bind())
+        assert list(problems) == ["", "another bind of this pod is under way"]
+
+
+async def test_binds_to_one_node_come_in_turn() -> None:
+    """Each waits until the pod before it is served; none takes another's lock."""
+    pods = [pod(f"p{number}").app("a", gpu=1, gpumem=4000) for number in range(4)]
+    server = ApiServer().with_all(ONE_CARD, *pods)
+
+    async def serve_pods() -> None:
+        while True:
+            await asyncio.sleep(0.005)
+            lock = server.lock_of("n1")
+            shown = server.pod(lock.rpartition(",")[2]) if lock else None
+            if shown and shown["spec"].get("nodeName"):
+                shown = {**shown, "metadata": dict(shown["metadata"])}
+                texts = {**shown["metadata"]["annotations"], TO_ALLOCATE: ";"}
+                shown["metadata"]["annotations"] = {**texts, PHASE: "success"}
+                server.put(shown)
+                server.set_lock("n1", None)
+
+    async with running(server, lock_wait_seconds=10) as run:
+        plugin = asyncio.create_task(serve_pods())
+        problems = await asyncio.gather(*[run.bind(each) for each in pods])
+        plugin.cancel()
+        assert list(problems) == [""] * 4
+        await until(lambda: run.used() == 16_000)
+
+
+async def test_pod_without_devices_takes_no_lock() -> None:
+    """One write, and no annotation."""
+    plain = pod("plain").app("a")
+    server = ApiServer().with_all(node("cpu"), plain)
+    async with running(server) as run:
+        assert await run.bind(plain, "cpu") == ""
+        assert server.pod("plain")["metadata"].get("annotations", {}) == {}
+        assert not server.asked("PATCH")
