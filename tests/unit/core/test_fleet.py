@@ -229,6 +229,14 @@ def test_a_holding_is_left_out_on_its_node_only() -> None:
     assert [fleet.totals(name) for name in (N1, N2, N3)] == before
 
 
+def test_what_is_selected_cannot_be_written() -> None:
+    """The fleet alone changes its totals."""
+    (selected,) = fleet_of([node(N1, A)]).select([N1])
+    for array in selected.cards.arrays().values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
 def test_a_closure_is_left_out_on_its_node_only() -> None:
     """The node is open for the pod that closes it, and for nobody else."""
     own = Holding(N1, {}, hides_devices=True)

@@ -347,6 +347,14 @@ PODS = {
     "an init runs without the sidecar behind it": Asked(
         (A,), request(init(24_000), sidecar(1), app(1))
     ),
+    "an init runs beside every sidecar before it": Asked(
+        (A,),
+        request(sidecar(1_000), init(), sidecar(4_000), init(19_001), app()),
+        unresolvable=MEMORY,
+    ),
+    "an earlier init is in no later one's way": Asked(
+        (A,), request(sidecar(1_000), init(), sidecar(4_000), init(19_000), app())
+    ),
     "inits take turns": Asked((A,), request(init(24_000), init(24_000), app(1))),
     "a sidecar runs beside the apps": Asked(
         (A,), request(sidecar(12_001), app(12_000)), unresolvable=MEMORY

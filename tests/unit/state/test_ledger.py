@@ -470,6 +470,11 @@ TEARS = {
     "we reserved it ourselves: that counts": Torn(
         (RESERVE, torn()), Footing.LAST_READABLE, charged=Usage(1, 20_000, 30)
     ),
+    "we reserved elsewhere: that does not count": Torn(
+        (Reserved(UNBOUND, N2, ROWS), torn(GPU_A)),
+        Footing.QUARANTINED,
+        frozenset({GPU_A}),
+    ),
     "a reservation that was given back does not count": Torn(
         (RESERVE, Unreserved(UNBOUND.uid), torn(GPU_A)),
         Footing.QUARANTINED,
@@ -552,6 +557,23 @@ def test_a_place_is_reserved_until_the_pod_is_shown_bound() -> None:
     """Wherever it is bound."""
     ledger = ledger_after(RESERVE, PodSeen(replace(BOUND, node_name=N2)))
     assert ledger.reservation(BOUND.uid) is None
+
+
+def test_no_place_is_reserved_for_a_pod_that_is_shown_bound() -> None:
+    """A choice that comes late, from an older view of the pod, is void."""
+    ledger = ledger_after(PodSeen(BOUND), Reserved(UNBOUND, N2, ROWS))
+    assert ledger.reservation(BOUND.uid) is None
+    assert (used(ledger), used(ledger, N2)) == (TAKEN, FREE)
+
+
+def test_the_same_rows_are_kept_once() -> None:
+    """However often, and in whatever turn with others, they are shown."""
+    other = replace(BOUND, allocation=(row(("GPU-a", 5_000, 40)),))
+    ledger = ledger_after(*[PodSeen(BOUND), PodSeen(other)] * 3)
+    standing = ledger.standing(BOUND.uid)
+    assert standing is not None
+    assert standing.charged_by == (ROWS, other.allocation)
+    assert used(ledger) == (1, 20_000, 40, 1)
 
 
 def test_an_unknown_pod_has_no_place() -> None:
