@@ -11,14 +11,14 @@ pod is charged on few cards.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Floats, Int64s, Mask
 from extender.core.cards import Cards
-from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.model import ContainerRequest, Lifetime, PodRequest, Policy
 from extender.core.policies import card_order
 from extender.core.reasons import CODES, Reason
 from extender.core.rules import (
@@ -92,6 +92,32 @@ def place(cards: Cards, request: PodRequest, *, keep_usage: bool = False) -> Pla
     Cost: a handful of passes over (W, N) arrays for each container that asks.
     """
     return _Attempt(cards, request, keep_usage=keep_usage).run()
+
+
+def place_when_empty(
+    cards: Cards, request: PodRequest, *, keep_usage: bool = False
+) -> Placement:
+    """Place a pod on every node as if no pod held anything there.
+
+    Several containers that are spread may spoil the only card that a later one fits
+    on. A pod that fits packed is not hopeless, so packing is tried as well before a
+    node is given up.
+
+    Args:
+        cards: The nodes; not written to.
+        request: At least one container asks for a device.
+        keep_usage: As for `place`.
+
+    Returns:
+        The placement by the pod's policy; `fits` also where the pod fits packed.
+    """
+    empty = cards.at_zero_usage()
+    placement = place(empty, request, keep_usage=keep_usage)
+    asking = sum(asked.count > 0 for asked in request.containers)
+    if asking == 1 or request.device_policy is Policy.BINPACK or placement.fits.all():
+        return placement
+    packed = place(empty, replace(request, device_policy=Policy.BINPACK))
+    return replace(placement, fits=placement.fits | packed.fits)
 
 
 class _Attempt:

@@ -10,7 +10,7 @@ from extender.core.cards import Cards
 from extender.core.fleet import Fleet, Selected
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodRequest
-from extender.core.placement import Placement, place
+from extender.core.placement import Placement, place, place_when_empty
 from extender.core.reasons import Reason, joined
 
 
@@ -102,7 +102,7 @@ class _Sieve:
         self, cards: Cards, placement: Placement, columns: Int64s, positions: Int64s
     ) -> None:
         cards, ideal_columns = cards.narrowed(columns)
-        ideal = place(cards.at_zero_usage(), self._request)
+        ideal = place_when_empty(cards, self._request)
         resolvable = ideal.fits[ideal_columns]
         self._explain(
             self._decision.failed,

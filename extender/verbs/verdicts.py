@@ -11,7 +11,7 @@ from extender.core.cards import Cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import ContainerRequest, DeviceUUID, NodeName, Pod, Usage
-from extender.core.placement import NO_CONTAINER, Placement, place
+from extender.core.placement import NO_CONTAINER, Placement, place, place_when_empty
 from extender.core.reasons import REASON_OF, Reason
 from extender.core.rules import memory_needed
 
@@ -110,10 +110,10 @@ def judge_node(
     placement = place(cards, pod.request, keep_usage=True)
     if placement.fits[0]:
         return None
-    empty = cards.at_zero_usage()
-    ideal = place(empty, pod.request, keep_usage=True)
+    ideal = place_when_empty(cards, pod.request, keep_usage=True)
     if ideal.fits[0]:
         return _verdict(node_name, pod, cards, placement)
+    empty = cards.at_zero_usage()
     return replace(_verdict(node_name, pod, empty, ideal), is_unresolvable=True)
 
 

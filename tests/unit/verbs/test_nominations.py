@@ -131,3 +131,21 @@ def test_nomination_to_a_node_that_is_gone_holds_nothing(ledger: Ledger) -> None
     """The name may outlive the node."""
     ledger.apply(PodSeen(asking("rival", 20_000, priority=10, nominated="n2")))
     assert judged(ledger, asking("late", 24_000)).fitting == [N1]
+
+
+def test_nominated_pods_see_each_other(ledger: Ledger) -> None:
+    """20000 twice take both cards, not one of them twice."""
+    shown = node("n1").gpu("GPU-a", memory=24_000).gpu("GPU-b", memory=24_000).build()
+    ledger.apply(NodeSeen(decode_node(shown, NVIDIA)))
+    for name in ("one", "other"):
+        ledger.apply(PodSeen(asking(name, 20_000, priority=10, nominated="n1")))
+    assert judged(ledger, asking("late", 8_000)).failed == {N1: FULL}
+
+
+def test_the_most_important_nominated_pod_chooses_first(ledger: Ledger) -> None:
+    """Whatever the names say."""
+    shown = node("n1").gpu("GPU-a", memory=24_000).gpu("GPU-b", memory=12_000).build()
+    ledger.apply(NodeSeen(decode_node(shown, NVIDIA)))
+    ledger.apply(PodSeen(asking("a-low", 10_000, priority=5, nominated="n1")))
+    ledger.apply(PodSeen(asking("z-high", 10_000, priority=10, nominated="n1")))
+    assert judged(ledger, asking("late", 20_000, priority=7)).failed == {N1: FULL}
