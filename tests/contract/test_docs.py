@@ -268,12 +268,13 @@ def test_command_can_be_typed(page: str, command: str) -> None:
     assert usage_problem(command) is None, page
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the pages use curl")
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if console_blocks(page)], ids=lambda page: page.name
 )
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     """A reader who types the commands of a page sees the output that it shows."""
+    if shutil.which("curl") is None:
+        pytest.fail("curl is missing: the commands of the pages are run with it")
     for step, printed in run_page(page, tmp_path):
         text = f"{printed}\n" if printed else ""
         matches = re.fullmatch(as_pattern(step.shown), text)
