@@ -72,9 +72,9 @@ class Placement:
         Bit `CODES[reason]` is set for every reason that refused the node, or one of
         its cards to the container that did not fit.
         """
-        of_cards = _BIT_OF_CODE[self.card_codes[:, columns]]
+        of_cards = _BIT_OF_CODE.take(self.card_codes[:, columns])
         bits: Int64s = np.bitwise_or.reduce(of_cards, axis=0)
-        bits |= _BIT_OF_CODE[self.node_codes[columns]]
+        bits |= _BIT_OF_CODE.take(self.node_codes[columns])
         return bits
 
 

@@ -1,6 +1,6 @@
 """filter: which nodes can hold a pod, and why the others cannot."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -118,9 +118,17 @@ class _Sieve:
     def _explain(
         self, texts: dict[NodeName, str], positions: Int64s, bits: Int64s
     ) -> None:
+        if not positions.size:
+            return
+        names: Iterable[NodeName] = self._node_names
+        if len(positions) < len(self._node_names):
+            names = map(self._node_names.__getitem__, positions.tolist())
         text_of = {each: joined(each) for each in np.unique(bits).tolist()}
-        names = map(self._node_names.__getitem__, positions.tolist())
-        texts.update(zip(names, map(text_of.__getitem__, bits.tolist()), strict=True))
+        if len(text_of) == 1:
+            texts.update(dict.fromkeys(names, *text_of.values()))
+        else:
+            reasons = map(text_of.__getitem__, bits.tolist())
+            texts.update(zip(names, reasons, strict=True))
 
     def _refuse_unusable(self) -> None:
         for position in np.flatnonzero(~self._is_judged).tolist():
