@@ -49,6 +49,7 @@ class Ledger:
         self._standings: dict[PodUID, Standing] = {}
         self._held_on: dict[NodeName, dict[PodUID, Holding]] = {}
         self._nominated: dict[PodUID, Pod] = {}
+        self._never_seen: set[PodUID] = set()
         self._generation = 0
 
     @property
@@ -161,13 +162,14 @@ class Ledger:
             case PodGone(pod_uid):
                 self._forget(pod_uid)
             case Reserved(pod, node_name, allocation):
+                if pod.uid not in self._pods:
+                    self._never_seen.add(pod.uid)
                 known = self._pods.get(pod.uid, pod)
                 if known.node_name is None:
                     self._reservations[pod.uid] = Reservation(node_name, allocation)
                 self._restate(known)
             case Unreserved(pod_uid):
-                if self._reservations.pop(pod_uid, None) is not None:
-                    self._restate(self._pods[pod_uid])
+                self._unreserve(pod_uid)
 
     def _see_node(self, node: Node) -> None:
         known = self._nodes.get(node.name)
@@ -180,6 +182,7 @@ class Ledger:
         known = self._pods.get(pod.uid)
         if known is not None and _is_older(pod, known):
             return
+        self._never_seen.discard(pod.uid)
         self._restate(pod)
         if pod.node_name is not None:
             self._reservations.pop(pod.uid, None)
@@ -201,9 +204,18 @@ class Ledger:
         standing = self._standings.get(pod_uid)
         return standing.seen_allocations if standing else ()
 
+    def _unreserve(self, pod_uid: PodUID) -> None:
+        if self._reservations.pop(pod_uid, None) is None:
+            return
+        if pod_uid in self._never_seen:
+            self._forget(pod_uid)
+        else:
+            self._restate(self._pods[pod_uid])
+
     def _forget(self, pod_uid: PodUID) -> None:
         self._pods.pop(pod_uid, None)
         self._nominated.pop(pod_uid, None)
+        self._never_seen.discard(pod_uid)
         self._reservations.pop(pod_uid, None)
         standing = self._standings.pop(pod_uid, None)
         if standing is not None:

@@ -87,6 +87,7 @@ class World:
         rows: What was read of each bound pod's allocation, while it counts; the
             largest counts.
         views: Every pod as it was ever shown.
+        only_read: Pods that were reserved for, and never shown.
     """
 
     nodes: dict[NodeName, Node] = field(default_factory=dict)
@@ -94,6 +95,7 @@ class World:
     reserved: dict[PodUID, tuple[NodeName, Allocation]] = field(default_factory=dict)
     rows: dict[PodUID, list[Allocation]] = field(default_factory=dict)
     views: list[Pod] = field(default_factory=list)
+    only_read: set[PodUID] = field(default_factory=set)
 
     def show(self, shown: Pod) -> None:
         """Take in what the API shows of a pod."""
@@ -102,6 +104,7 @@ class World:
         if known is not None and is_late(shown, known):
             return
         self.pods[shown.uid] = shown
+        self.only_read.discard(shown.uid)
         self._note_rows(shown)
         if shown.node_name is not None:
             self.reserved.pop(shown.uid, None)
@@ -111,12 +114,14 @@ class World:
         self.reserved[uid] = (node_name, rows)
 
     def give_back(self, uid: PodUID) -> None:
-        """Hold a place no longer."""
-        self.reserved.pop(uid, None)
+        """Hold a place no longer; of a pod that was never shown nothing is left."""
+        if self.reserved.pop(uid, None) is not None and uid in self.only_read:
+            self.lose(uid)
 
     def lose(self, uid: PodUID) -> None:
         """Have the pod no more."""
         self.pods.pop(uid, None)
+        self.only_read.discard(uid)
         self.reserved.pop(uid, None)
         self.rows.pop(uid, None)
 
@@ -325,7 +330,9 @@ class Machine(RuleBasedStateMachine):
         known = self.world.pods.get(shown.uid, shown)
         if known.node_name is None:
             rows = data.draw(rows_for(known), label="rows")
-            self.world.pods[known.uid] = known
+            if known.uid not in self.world.pods:
+                self.world.only_read.add(known.uid)
+                self.world.pods[known.uid] = known
             self.world.reserve(known.uid, name, rows)
             self.ledger.apply(Reserved(known, name, rows))
 
@@ -431,6 +438,8 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data())
     def restart(self, data: st.DataObject) -> None:
         """Only what the API shows is left: no reservations, no former rows."""
+        for uid in list(self.world.only_read):
+            self.world.lose(uid)
         self.world.reserved.clear()
         self.world.rows.clear()
         for shown in list(self.world.pods.values()):
@@ -442,7 +451,12 @@ class Machine(RuleBasedStateMachine):
     def listed(self) -> list[Event]:
         """List all that the API shows."""
         nodes: Sequence[Event] = [NodeSeen(each) for each in self.world.nodes.values()]
-        return [*nodes, *(PodSeen(each) for each in self.world.pods.values())]
+        shown = [
+            PodSeen(each)
+            for uid, each in self.world.pods.items()
+            if uid not in self.world.only_read
+        ]
+        return [*nodes, *shown]
 
     # What always holds.
 
