@@ -130,7 +130,7 @@ STORIES = {
     "a refused Binding gives back the reservation": Story(
         (PodSeen(UNBOUND), RESERVE, Unreserved(UNBOUND.uid)), FREE, Footing.NOTHING
     ),
-    "giving back twice gives back once, and nothing is left of a pod never shown": Story(
+    "giving back twice gives back once; a pod never shown leaves nothing": Story(
         (RESERVE, Unreserved(UNBOUND.uid), Unreserved(UNBOUND.uid)), FREE, None
     ),
     "giving back for an unknown pod is nothing": Story(
