@@ -17,7 +17,6 @@ from extender.errors import SettingsError
 from extender.service import Extender
 from extender.settings import HttpSettings, SchedulingSettings, Settings
 from extender.web.app import build_app
-from extender.wire.pods import PodReader
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +35,7 @@ def embed(files: Sequence[Path], settings: SchedulingSettings) -> EmbeddedExtend
     Raises:
         SettingsError: A file cannot be used.
     """
-    reader = PodReader(settings.kind, settings.device_policy, settings.node_policy)
+    reader = settings.reader()
     cluster = EmbeddedCluster(reader)
     cluster.load(files)
     extender = Extender(cluster, reader, time.time)
@@ -93,10 +92,7 @@ async def serve_kube(
     from extender.kube.cluster import KubeCluster  # noqa: PLC0415
 
     stop = _stop_signal()
-    scheduling = settings.scheduling
-    reader = PodReader(
-        scheduling.kind, scheduling.device_policy, scheduling.node_policy
-    )
+    reader = settings.scheduling.reader()
     access = await (
         in_cluster_access() if kubeconfig is None else kubeconfig_access(kubeconfig)
     )

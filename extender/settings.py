@@ -6,6 +6,7 @@ from typing import Final
 from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy
 from extender.errors import SettingsError
+from extender.wire.pods import PodReader
 
 MIB: Final = 1024 * 1024
 _LAST_PORT: Final = 65_535
@@ -24,6 +25,10 @@ class SchedulingSettings:
 
     node_policy: Policy = Policy.BINPACK
     """For pods that name no node policy. HAMi's default."""
+
+    def reader(self) -> PodReader:
+        """Give what reads pods by these settings."""
+        return PodReader(self.kind, self.device_policy, self.node_policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,7 +96,8 @@ def charge(files: tuple[Path, ...], output: str) -> None:
         for obj in objects_in(read_input(file), str(file))
         if obj.get("kind") == "Pod"
     ]
-    charged = [each for obj in pods for each in _charged(obj)]
+    reader = SchedulingSettings().reader()
+    charged = [each for obj in pods for each in _charged(obj, reader)]
     if output == "json":
         click.echo(orjson.dumps([_as_json(each) for each in charged]).decode())
     else:
@@ -105,9 +106,7 @@ def charge(files: tuple[Path, ...], output: str) -> None:
         sys.exit(1)
 
 
-def _charged(obj: JsonObject) -> Iterator[ChargedPod]:
-    settings = SchedulingSettings()
-    reader = PodReader(settings.kind, settings.device_policy, settings.node_policy)
+def _charged(obj: JsonObject, reader: PodReader) -> Iterator[ChargedPod]:
     try:
         pod = reader.read(obj)
     except BadObject as error:

@@ -14,9 +14,6 @@ class Kind:
     Source: HAMi v2.10 device-config.yaml, block ``nvidia``.
     """
 
-    name: str
-    """What this project calls the kind."""
-
     type_word: str
     """Second field of every share in an allocation; the plugin searches for it."""
 
@@ -67,7 +64,6 @@ class Kind:
 
 
 NVIDIA: Final = Kind(
-    name="nvidia",
     type_word="NVIDIA",
     count_resource="nvidia.com/gpu",
     memory_resource="nvidia.com/gpumem",

@@ -181,7 +181,6 @@ class _Attempt:
         if newly_refused.any():
             self._record_refusal(index, newly_refused, refusals, used, eligible)
             self._fits &= ~is_short
-            eligible &= self._fits
         order = card_order(self._cards, used, self._request.device_policy)
         chosen = first_in_order(order, eligible, preferred, asked.count)
         used[SLOTS] += chosen

@@ -42,9 +42,6 @@ class ResourceClaim:
     cores: int | None = None
 
 
-NO_CLAIM: Final = ResourceClaim()
-
-
 def container_request(
     claim: ResourceClaim, kind: Kind, container_name: str
 ) -> ContainerRequest:

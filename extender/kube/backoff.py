@@ -33,7 +33,7 @@ class Backoff:
         doubled = self._first * 2.0 ** min(self._failures, _MOST_DOUBLINGS)
         self._failures += 1
         longest: float = min(self._longest, doubled)
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311
+        return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
 
 
 _MOST_DOUBLINGS = 30

@@ -174,7 +174,7 @@ class Feed:
                 backoff.succeed()
 
     async def _watch_once(self, version: _Version) -> AsyncGenerator[News, None]:
-        lasting = self._settings.watch_seconds * random.uniform(1.0, 1.5)  # noqa: S311
+        lasting = self._settings.watch_seconds * random.uniform(1.0, 1.5)  # noqa: S311 - jitter
         query = {
             "watch": "true",
             "allowWatchBookmarks": "true",

@@ -11,7 +11,7 @@ from extender.core.model import (
     ContainerRequest,
     Lifetime,
 )
-from extender.core.requests import NO_CLAIM, ResourceClaim, container_request
+from extender.core.requests import ResourceClaim, container_request
 from extender.core.requests import kubelet_slots as slots
 from extender.errors import BadQuantity
 
@@ -32,7 +32,7 @@ def percent(memory_percent: int, *, count: int = 1, cores: int = 0) -> Container
 
 
 ASKED = {
-    "nothing named asks for nothing": (NO_CLAIM, NVIDIA, NO_REQUEST),
+    "nothing named asks for nothing": (ResourceClaim(), NVIDIA, NO_REQUEST),
     "a count of 0 asks for nothing": (ResourceClaim(0), NVIDIA, NO_REQUEST),
     "nor does it with memory": (ResourceClaim(0, memory=3000), NVIDIA, NO_REQUEST),
     "a count alone is whole devices": (ResourceClaim(2), NVIDIA, percent(100, count=2)),
