@@ -98,13 +98,16 @@ async def serve_kube(
     )
     async with ApiClient(access) as client:
         cluster = KubeCluster(client, reader, settings.kube)
-        extender = Extender(cluster, reader, time.time, settings.bind)
+        extender = Extender(
+            cluster, reader, time.time, settings.bind, waking=settings.waking
+        )
         app = build_app(extender, settings.http)
         async with _served(app, extender, settings.http, announce):
             await _until(
                 stop,
                 cluster.follow(extender, lambda: on_synced(extender)),
                 extender.settle_forever(),
+                extender.wake_forever(),
             )
 
 

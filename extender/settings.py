@@ -49,6 +49,22 @@ class BindSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WakingSettings:
+    """When a refused pod is touched, so that kube-scheduler asks again."""
+
+    look_seconds: float = 1.0
+    """How often to look for room that appeared."""
+
+    patience_seconds: float = 5.0
+    """How long kube-scheduler is given to ask by itself, once there is room. It mostly
+    does so within a second of the event."""
+
+    most_per_look: int = 5
+    """Pods touched at most each time. One that is bound makes kube-scheduler try all
+    others again, so few are needed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KubeSettings:
     """How an API server is read."""
 
@@ -109,6 +125,7 @@ class Settings:
     http: HttpSettings = field(default_factory=HttpSettings)
     scheduling: SchedulingSettings = field(default_factory=SchedulingSettings)
     bind: BindSettings = field(default_factory=BindSettings)
+    waking: WakingSettings = field(default_factory=WakingSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)
 
 

@@ -60,6 +60,7 @@ class PodBuilder:
     init_containers: tuple[Json, ...] = ()
     app_containers: tuple[Json, ...] = ()
     node_name: str | None = None
+    priority_value: int | None = None
     phase_text: str = "Pending"
     conditions: tuple[Json, ...] = ()
     statuses: Mapping[str, Json] = field(default_factory=dict)
@@ -94,6 +95,10 @@ class PodBuilder:
     def on(self, node_name: str) -> Self:
         """Be bound to a node."""
         return replace(self, node_name=node_name)
+
+    def priority(self, value: int) -> Self:
+        """Have a priority, as admission writes it from the class."""
+        return replace(self, priority_value=value)
 
     def phase(self, text: str) -> Self:
         """Show ``status.phase``."""
@@ -170,6 +175,8 @@ class PodBuilder:
             spec["initContainers"] = list(self.init_containers)
         if self.node_name is not None:
             spec["nodeName"] = self.node_name
+        if self.priority_value is not None:
+            spec["priority"] = self.priority_value
         shown = {
             "apiVersion": "v1",
             "kind": "Pod",

@@ -189,6 +189,9 @@ class EmbeddedCluster:
     async def mend_labels(self, binding: Binding) -> None:
         """Do nothing: `bind` drops none; see `extender.service.Cluster`."""
 
+    async def touch(self, pod: Pod) -> None:
+        """Do nothing: nobody waits to try again; see `extender.service.Cluster`."""
+
     async def read_lock(self, node_name: NodeName) -> NodeLock:
         """Read a node's lock; see `extender.service.Cluster`."""
         value = self._node(node_name).lock

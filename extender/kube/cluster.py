@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Final
 
 from extender.core.model import NodeName, Pod
@@ -21,6 +22,8 @@ _log = logging.getLogger(__name__)
 
 NODES: Final = path_of("api", "v1", "nodes")
 PODS: Final = path_of("api", "v1", "pods")
+
+WOKEN_ANNOTATION: Final = "gpu-extender/woken-at"
 
 _MOST_RELEASE_TRIES: Final = 5
 """A node changes under a release about as often as its kubelet writes a status."""
@@ -120,6 +123,13 @@ class KubeCluster:
             return
         patch = {"metadata": {"uid": binding.uid, "labels": dict(binding.labels)}}
         await self._client.patch(path, {**patch}, seconds=self._seconds)
+
+    async def touch(self, pod: Pod) -> None:
+        """Write the time into an annotation of ours."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        metadata = {"uid": pod.uid, "annotations": {WOKEN_ANNOTATION: now}}
+        path = _pod_path(pod.namespace, pod.name)
+        await self._client.patch(path, {"metadata": metadata}, seconds=self._seconds)
 
     async def read_lock(self, node_name: NodeName) -> NodeLock:
         """Read a node's lock and resourceVersion."""

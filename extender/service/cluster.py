@@ -72,6 +72,14 @@ class Cluster(Protocol):
         API servers before Kubernetes 1.35 drop them.
         """
 
+    async def touch(self, pod: Pod) -> None:
+        """Change a pod so that kube-scheduler tries it again; nothing else changes.
+
+        Raises:
+            NotFound: There is no such pod.
+            Conflict: The pod of this name has another UID.
+        """
+
     async def read_lock(self, node_name: NodeName) -> NodeLock:
         """Read a node's lock as the API has it now.
 

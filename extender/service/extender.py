@@ -7,11 +7,12 @@ awaited.
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from extender.core.fleet import Fleet
+from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodUID
 from extender.core.reasons import Reason
 from extender.errors import NotSynced
@@ -19,7 +20,8 @@ from extender.service.binder import Binder
 from extender.service.cluster import Cluster
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
-from extender.settings import BindSettings
+from extender.service.waker import Waker
+from extender.settings import BindSettings, WakingSettings
 from extender.state.events import (
     Event,
     NodeGone,
@@ -30,7 +32,9 @@ from extender.state.events import (
     Unreserved,
 )
 from extender.state.ledger import Ledger
+from extender.verbs.bind import choose_devices
 from extender.verbs.filter import FilterDecision, filter_nodes
+from extender.verbs.nominations import expected_holding
 from extender.verbs.prioritize import score_nodes
 from extender.verbs.verdicts import NodeVerdict, judge_node
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
@@ -38,6 +42,7 @@ from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 
 DEFAULT_BIND_SETTINGS: Final = BindSettings()
+DEFAULT_WAKING_SETTINGS: Final = WakingSettings()
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +61,8 @@ class Extender:
         reader: PodReader,
         unix_seconds: Callable[[], float],
         settings: BindSettings = DEFAULT_BIND_SETTINGS,
+        *,
+        waking: WakingSettings = DEFAULT_WAKING_SETTINGS,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Put an extender on a cluster.
@@ -65,6 +72,7 @@ class Extender:
             reader: Reads the pods of requests, as the cluster's are read.
             unix_seconds: The clock for the times that are written.
             settings: How long a bind waits.
+            waking: When refused pods are touched.
             monotonic: The clock for waiting.
         """
         self.reader = reader
@@ -80,6 +88,14 @@ class Extender:
             kind=reader.kind,
             settings=settings,
             unix_seconds=unix_seconds,
+            monotonic=monotonic,
+        )
+        self._waker = Waker(
+            cluster=cluster,
+            ledger=self._ledger,
+            place_of=self._place_of,
+            stuck_nodes=lambda: [node_name for node_name, _ in self._stuck()],
+            settings=waking,
             monotonic=monotonic,
         )
         self._is_synced = False
@@ -121,7 +137,7 @@ class Extender:
         self._is_synced = True
 
     def filter(self, args: ExtenderArgs) -> FilterDecision:
-        """Judge the pod on every candidate. Changes nothing.
+        """Judge the pod on every candidate. Changes no charge.
 
         Raises:
             NotSynced: The state is not complete yet.
@@ -129,24 +145,50 @@ class Extender:
         self._check_synced()
         self._warn_once(args.pod)
         fleet, node_names = self._candidates(args)
-        own = self._ledger.holding(args.pod.uid)
-        nominated = self._nominated.held_against(args.pod, fleet)
-        decision = filter_nodes(fleet, args.pod, node_names, own, nominated)
-        if args.pod.request.asks_for_devices:
-            decision.refuse(self._stuck_nodes(args.pod), Reason.NODE_LOCKED)
+        decision = self._decide(args.pod, fleet, node_names)
+        if decision.failed and not decision.fitting:
+            self._waker.refused(args.pod, decision.failed)
+        else:
+            self._waker.forget(args.pod.uid)
         return decision
 
-    def _stuck_nodes(self, pod: Pod) -> set[NodeName]:
+    def _decide(
+        self,
+        pod: Pod,
+        fleet: Fleet,
+        node_names: Sequence[NodeName],
+        beside: Sequence[Holding] = (),
+    ) -> FilterDecision:
+        own = self._ledger.holding(pod.uid)
+        held = [*self._nominated.held_against(pod, fleet), *beside]
+        decision = filter_nodes(fleet, pod, node_names, own, held)
+        if pod.request.asks_for_devices:
+            stuck = {node_name for node_name, uid in self._stuck() if uid != pod.uid}
+            decision.refuse(stuck, Reason.NODE_LOCKED)
+        return decision
+
+    def _place_of(
+        self, pod: Pod, node_names: Sequence[NodeName], beside: Sequence[Holding]
+    ) -> Holding | None:
+        """Tell what a pod would hold on the first of these nodes that it fits on."""
+        fleet = self._ledger.fleet
+        for node_name in self._decide(pod, fleet, node_names, beside).fitting:
+            held = [*self._nominated.held_against(pod), *beside]
+            allocation = choose_devices(fleet, pod, node_name, None, held)
+            if allocation is not None:
+                return expected_holding(pod, node_name, allocation)
+        return None
+
+    def _stuck(self) -> Iterator[tuple[NodeName, PodUID]]:
         """List nodes whose lock a pod keeps that waits for its devices, for long."""
-        return {
-            node_name
-            for node_name, owner in self._locks.long_held()
-            for there in self._ledger.pods_on(node_name)
-            if there.is_unserved
-            and there.node_name == node_name
-            and there.uid != pod.uid
-            and (there.namespace, there.name) == (owner.namespace, owner.name)
-        }
+        for node_name, owner in self._locks.long_held():
+            for there in self._ledger.pods_on(node_name):
+                if (
+                    there.is_unserved
+                    and there.node_name == node_name
+                    and (there.namespace, there.name) == (owner.namespace, owner.name)
+                ):
+                    yield node_name, there.uid
 
     def prioritize(self, args: ExtenderArgs) -> list[tuple[NodeName, int]]:
         """Score every candidate. Changes nothing.
@@ -203,6 +245,14 @@ class Extender:
     async def settle_forever(self) -> None:
         """Find out, until cancelled, what became of Bindings that no event shows."""
         await self._binder.settle_forever()
+
+    async def wake_forever(self) -> None:
+        """Touch, until cancelled, refused pods that kube-scheduler should try again."""
+        await self._waker.look_forever()
+
+    async def wake(self) -> None:
+        """Do that once, for what is due now."""
+        await self._waker.look()
 
     def _candidates(self, args: ExtenderArgs) -> tuple[Fleet, Sequence[NodeName]]:
         """Give the cards to judge by, and the names in question.

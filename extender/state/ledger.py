@@ -16,6 +16,7 @@ from extender.state.events import (
     Reserved,
     Unreserved,
 )
+from extender.state.freed import Freed
 from extender.state.holdings import Footing, Reservation, Standing, standing_of
 
 
@@ -50,6 +51,7 @@ class Ledger:
         self._held_on: dict[NodeName, dict[PodUID, Holding]] = {}
         self._nominated: dict[PodUID, Pod] = {}
         self._never_seen: set[PodUID] = set()
+        self._freed = Freed()
         self._generation = 0
 
     @property
@@ -98,6 +100,10 @@ class Ledger:
     def generation(self) -> int:
         """How many events were applied: what was worked out holds while it stays."""
         return self._generation
+
+    def freed_since(self, generation: int) -> list[NodeName]:
+        """List nodes that may have more room than they had at a generation."""
+        return self._freed.since(generation)
 
     def nominated(self) -> Iterable[Pod]:
         """List the unbound pods that others were evicted for."""
@@ -157,6 +163,7 @@ class Ledger:
             case NodeGone(node_name):
                 self._nodes.pop(node_name, None)
                 self._fleet.remove(node_name)
+                self._freed.forget(node_name)
             case PodSeen(pod):
                 self._see_pod(pod)
             case PodGone(pod_uid):
@@ -177,6 +184,7 @@ class Ledger:
         if known is not None and replace(known, lock=node.lock) == node:
             return  # of all that changes of a node, the lock changes most often
         self._fleet.put(node, self.holdings_on(node.name))
+        self._freed.note(node.name, self._generation)
 
     def _see_pod(self, pod: Pod) -> None:
         known = self._pods.get(pod.uid)
@@ -193,10 +201,13 @@ class Ledger:
             pod, self._reservations.get(pod.uid), self._seen_of(pod.uid)
         )
         self._pods[pod.uid] = pod
+        former = self._nominated.get(pod.uid)
+        if former is not None and former.nominated_node != pod.nominated_node:
+            self._drop_nomination(pod.uid)
         if _waits_on_a_node(pod, standing):
             self._nominated[pod.uid] = pod
         else:
-            self._nominated.pop(pod.uid, None)
+            self._drop_nomination(pod.uid)
         self._standings[pod.uid] = standing
         self._replace(pod.uid, before.holding if before else None, standing.holding)
 
@@ -214,12 +225,17 @@ class Ledger:
 
     def _forget(self, pod_uid: PodUID) -> None:
         self._pods.pop(pod_uid, None)
-        self._nominated.pop(pod_uid, None)
+        self._drop_nomination(pod_uid)
         self._never_seen.discard(pod_uid)
         self._reservations.pop(pod_uid, None)
         standing = self._standings.pop(pod_uid, None)
         if standing is not None:
             self._replace(pod_uid, standing.holding, None)
+
+    def _drop_nomination(self, pod_uid: PodUID) -> None:
+        former = self._nominated.pop(pod_uid, None)
+        if former is not None and former.nominated_node is not None:
+            self._freed.note(former.nominated_node, self._generation)
 
     def _replace(
         self, pod_uid: PodUID, old: Holding | None, new: Holding | None
@@ -228,6 +244,7 @@ class Ledger:
             return
         if old is not None:
             self._fleet.subtract(old)
+            self._freed.note(old.node_name, self._generation)
             held = self._held_on[old.node_name]
             del held[pod_uid]
             if not held:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NodeName, Pod
+from extender.core.model import Allocation, NodeName, Pod
 from extender.core.phases import container_usages, effective_usage
 from extender.verbs.bind import choose_devices, choose_devices_when_empty
 
@@ -49,9 +49,13 @@ def nominations(fleet: Fleet, nominated: Iterable[Pod]) -> list[Nomination]:
             fleet, pod, node_name, None, held
         ) or choose_devices_when_empty(fleet, pod, node_name)
         if allocation is not None:
-            usages = container_usages(pod.request.lifetimes, allocation)
-            charge = effective_usage(usages)
-            holding = Holding(node_name, charge, pod.request.kubelet_slots)
+            holding = expected_holding(pod, node_name, allocation)
             held.append(holding)
             found.append(Nomination(pod, holding))
     return found
+
+
+def expected_holding(pod: Pod, node_name: NodeName, allocation: Allocation) -> Holding:
+    """Tell what a pod will hold once it is bound with this allocation."""
+    charge = effective_usage(container_usages(pod.request.lifetimes, allocation))
+    return Holding(node_name, charge, pod.request.kubelet_slots)

@@ -1,103 +1,24 @@
 """bind on an API server: what is written, and what becomes of it when things fail."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import pytest
 from aiohttp import web
 
-from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName, PodUID
-from extender.kube.cluster import KubeCluster
-from extender.service import Extender
-from extender.settings import BindSettings, KubeSettings
-from extender.state.audit import audit
-from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
-from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, node, pod
+from tests.kube.running import ONE_CARD, WANTED, running
 from tests.kube.server import ApiServer, answers, cut, status, until
 
 pytestmark = pytest.mark.timeout(30)
 
-QUICK: Final = KubeSettings(
-    request_seconds=1, first_backoff_seconds=0.01, longest_backoff_seconds=0.02
-)
 N1: Final = NodeName("n1")
-ONE_CARD: Final = node("n1").gpu("GPU-a", memory=24_000)
-WANTED: Final = pod("p").app("a", gpu=1, gpumem=16_000)
 ROWS: Final = "GPU-a,NVIDIA,16000,0:;"
 ALLOCATED: Final = "hami.io/vgpu-devices-allocated"
 TO_ALLOCATE: Final = "hami.io/vgpu-devices-to-allocate"
 PHASE: Final = "hami.io/bind-phase"
 BINDING: Final = "/pods/p/binding"
-
-
-@dataclass(slots=True)
-class Clock:
-    """The loop's clock, and what a test skips of it where something must stand long."""
-
-    skipped: float = 0.0
-
-
-@dataclass(slots=True)
-class Running:
-    """An extender on a server, synced."""
-
-    server: ApiServer
-    extender: Extender
-    cluster: KubeCluster
-    clock: Clock
-
-    async def bind(self, wanted: PodBuilder = WANTED, node_name: str = "n1") -> str:
-        """Bind a pod as kube-scheduler does."""
-        uid = PodUID(wanted.pod_uid)
-        args = BindingArgs(wanted.name, wanted.namespace, uid, NodeName(node_name))
-        return await self.extender.bind(args)
-
-    def is_reserved(self, wanted: PodBuilder = WANTED) -> bool:
-        """Tell whether a place is kept for a pod."""
-        reservation = self.extender.ledger.reservation(PodUID(wanted.pod_uid))
-        return reservation is not None
-
-    def used(self, uuid: str = "GPU-a", node_name: str = "n1") -> int:
-        """Tell how much of a card's memory counts as held."""
-        totals = self.extender.ledger.fleet.totals(NodeName(node_name))
-        assert totals is not None
-        return {str(one): usage for one, usage in totals.used.items()}[uuid].memory_mib
-
-
-@asynccontextmanager
-async def running(
-    server: ApiServer, *, lock_wait_seconds: float = 5.0, follows: bool = True
-) -> AsyncIterator[Running]:
-    """Run an extender on a server; one that does not follow hears nothing later."""
-    reader, clock = PodReader(NVIDIA), Clock()
-    settings = BindSettings(lock_wait_seconds=lock_wait_seconds)
-    async with server.client() as client:
-        cluster = KubeCluster(client, reader, QUICK)
-        loop = asyncio.get_running_loop()
-        extender = Extender(
-            cluster,
-            reader,
-            lambda: 1_700_000_000.5,
-            settings,
-            monotonic=lambda: loop.time() + clock.skipped,
-        )
-        synced = asyncio.Event()
-        feeds = asyncio.create_task(cluster.follow(extender, synced.set))
-        await synced.wait()
-        if not follows:
-            feeds.cancel()
-        try:
-            yield Running(server, extender, cluster, clock)
-            await extender.finish()
-            assert audit(extender.ledger) == []
-        finally:
-            feeds.cancel()
-            await asyncio.gather(feeds, return_exceptions=True)
 
 
 async def test_one_binding_carries_all() -> None:
@@ -414,12 +335,11 @@ async def test_filter_refuses_a_node_that_is_stuck() -> None:
     server = ApiServer().with_all(ONE_CARD, OWNER.on("n1").annotations(UNSERVED))
     server.set_lock("n1", OWNED_BY_Q)
     async with running(server) as run:
-        asked = ExtenderArgs(PodReader(NVIDIA).read(WANTED.build()), [N1], None)
-        assert run.extender.filter(asked).fitting == [N1]
+        assert run.filter(WANTED).fitting == ["n1"]
         run.clock.skipped += 6
-        assert run.extender.filter(asked).failed == {N1: "NodeLocked"}
+        assert run.filter(WANTED).failed == {"n1": "NodeLocked"}
         server.put(OWNER.on("n1").annotations(SERVED))
-        await until(lambda: run.extender.filter(asked).fitting == [N1])
+        await until(lambda: run.filter(WANTED).fitting == ["n1"])
 
 
 async def test_bind_waits_for_the_lock() -> None:

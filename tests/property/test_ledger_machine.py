@@ -44,6 +44,7 @@ from extender.state.events import (
     Unreserved,
 )
 from extender.state.ledger import Ledger
+from extender.verbs.filter import filter_nodes
 from tests.oracles import kubelet_slots, timeline_charge
 from tests.strategies import pod_statuses
 from tests.values import (
@@ -267,6 +268,17 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.world = World()
         self.ledger = Ledger()
+        self.fitted_before = self.fitting()
+
+    def fitting(self) -> tuple[Ledger, int, set[tuple[NodeName, PodUID]]]:
+        """Tell who fits where at this generation of the ledger."""
+        fits = {
+            (name, probe.uid)
+            for probe in PODS
+            if probe.request.asks_for_devices
+            for name in filter_nodes(self.ledger.fleet, probe, NAMES, None).fitting
+        }
+        return self.ledger, self.ledger.generation, fits
 
     def tell(self, shown: Pod) -> None:
         """Show a pod to both."""
@@ -488,6 +500,15 @@ class Machine(RuleBasedStateMachine):
             place = self.ledger.reservation(uid)
             expected = self.world.reserved.get(uid)
             assert (place and (place.node_name, place.allocation)) == expected
+
+    @invariant()
+    def room_that_appears_is_told(self) -> None:
+        """Whoever fits now and did not before: that node is among the freed ones."""
+        ledger, generation, before = self.fitted_before
+        self.fitted_before = self.fitting()
+        if ledger is self.ledger:
+            newly = {name for name, _ in self.fitted_before[2] - before}
+            assert newly <= set(self.ledger.freed_since(generation))
 
     @invariant()
     def nothing_is_left_of_pods_that_hold_nothing(self) -> None:

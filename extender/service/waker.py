@@ -1,0 +1,172 @@
+"""Waking refused pods, where kube-scheduler would not ask again by itself.
+
+kube-scheduler tries a refused pod again when something happens in the cluster. Where it
+sees the event that makes room before our watch does, the pod is refused once more, and
+then may wait for minutes. The same is so for room that appears without any event: a
+reservation of ours that lapses. A touch of the pod makes kube-scheduler ask again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from extender.core.holding import Holding
+from extender.core.model import NodeName, Pod, PodUID
+from extender.errors import Conflict, ExtenderError, NotFound
+from extender.service.cluster import Cluster
+from extender.service.refusals import Refusals
+from extender.settings import WakingSettings
+from extender.state.ledger import Ledger
+
+_log = logging.getLogger(__name__)
+
+PlaceOf = Callable[[Pod, Sequence[NodeName], Sequence[Holding]], Holding | None]
+"""Gives what a pod would hold, by filter's rules, on one of these nodes, beside what
+others will hold; None where it fits on none."""
+
+_ROOM_KEPT_SECONDS: Final = 30.0
+"""How long a woken pod's room is not offered to others, unless it is asked for
+before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Woken:
+    """A pod that was touched, with the room that it was touched for."""
+
+    holding: Holding
+    until: float
+
+
+class Waker:
+    """Touches pods that were refused on what has become free, a few a second.
+
+    A pod is touched once for all that was freed up to then. To be touched again it must
+    have been refused again, and something must have been freed since.
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        ledger: Ledger,
+        place_of: PlaceOf,
+        stuck_nodes: Callable[[], Collection[NodeName]],
+        settings: WakingSettings,
+        monotonic: Callable[[], float],
+    ) -> None:
+        """Watch a ledger.
+
+        Args:
+            cluster: Where pods are touched.
+            ledger: Tells where room appeared.
+            place_of: Tells whether a pod would fit now.
+            stuck_nodes: Tells which nodes filter refuses for their lock.
+            settings: How patient and how busy to be.
+            monotonic: The clock for waiting.
+        """
+        self._cluster = cluster
+        self._ledger = ledger
+        self._place_of = place_of
+        self._stuck_nodes = stuck_nodes
+        self._settings = settings
+        self._monotonic = monotonic
+        self._refusals = Refusals()
+        self._generation = 0
+        self._stuck: frozenset[NodeName] = frozenset()
+        self._rooms: dict[NodeName, float] = {}
+        self._woken: dict[PodUID, _Woken] = {}
+
+    def refused(self, pod: Pod, node_names: Collection[NodeName]) -> None:
+        """Remember that a pod waits for room on these nodes."""
+        self._woken.pop(pod.uid, None)
+        self._refusals.note(pod.uid, node_names, self._monotonic())
+
+    def forget(self, pod_uid: PodUID) -> None:
+        """Forget a pod that was told a place, is gone, or waits for nothing."""
+        self._woken.pop(pod_uid, None)
+        self._refusals.drop(pod_uid)
+
+    async def look_forever(self) -> None:
+        """Wake, until cancelled, whoever should be."""
+        while True:
+            await asyncio.sleep(self._settings.look_seconds)
+            await self.look()
+
+    async def look(self) -> None:
+        """Wake whoever should be now, as far as the rate allows; the rest later."""
+        now = self._monotonic()
+        self._notice(now)
+        moment = now - self._settings.patience_seconds
+        ripe = [name for name, since in self._rooms.items() if since <= moment]
+        if ripe and await self._has_woken_all(ripe, moment):
+            for name in ripe:
+                self._rooms.pop(name, None)
+
+    def _notice(self, now: float) -> None:
+        """Note where room appeared since the last look, and which room is given up."""
+        stuck = frozenset(self._stuck_nodes())
+        freed = self._ledger.freed_since(self._generation)
+        self._generation = self._ledger.generation
+        for name in (*freed, *(self._stuck - stuck)):
+            self._rooms.setdefault(name, now)
+        self._stuck = stuck
+        for pod_uid, woken in list(self._woken.items()):
+            if woken.until <= now:
+                del self._woken[pod_uid]
+
+    async def _has_woken_all(self, rooms: Sequence[NodeName], moment: float) -> bool:
+        waiting = [
+            (pod, names)
+            for pod_uid, names in self._refusals.waiting_for(rooms, moment)
+            if (pod := self._waiting(pod_uid)) is not None
+        ]
+        waiting.sort(key=lambda one: -one[0].priority)
+        tried: set[object] = set()
+        touches_left = self._settings.most_per_look
+        is_complete = True
+        for pod, names in waiting:
+            kind = (pod.request, pod.priority, names)
+            if kind in tried or not self._refusals.is_older(pod.uid, moment):
+                continue
+            holding = self._place_of(pod, names, self._kept_room(pod.uid))
+            if holding is None:
+                # The next of its kind would not fit either.
+                tried.add(kind)
+                await asyncio.sleep(0)  # requests are answered first
+            elif touches_left:
+                touches_left -= 1
+                is_complete &= await self._touch(pod, holding)
+            else:
+                return False
+        return is_complete
+
+    def _waiting(self, pod_uid: PodUID) -> Pod | None:
+        """Give a pod that waits for a place; one that does not any more is dropped."""
+        pod = self._ledger.pods.get(pod_uid)
+        if pod is None or self._ledger.reservation(pod_uid) is not None:
+            return None
+        if pod.node_name or pod.status.is_finished or pod.status.is_terminating:
+            self.forget(pod_uid)
+            return None
+        return pod
+
+    def _kept_room(self, without: PodUID) -> list[Holding]:
+        return [each.holding for uid, each in self._woken.items() if uid != without]
+
+    async def _touch(self, pod: Pod, holding: Holding) -> bool:
+        """Touch a pod; gives whether that is done with, one way or the other."""
+        try:
+            await self._cluster.touch(pod)
+        except (NotFound, Conflict):
+            self.forget(pod.uid)
+        except ExtenderError as error:
+            _log.warning("pod %s is not woken yet: %s", pod.full_name, error)
+            return False
+        else:
+            _log.info("pod %s is woken: room on %s", pod.full_name, holding.node_name)
+            now = self._monotonic()
+            self._refusals.postpone(pod.uid, now)
+            self._woken[pod.uid] = _Woken(holding, now + _ROOM_KEPT_SECONDS)
+        return True

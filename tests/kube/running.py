@@ -1,0 +1,96 @@
+"""An extender that runs on the small API server, and a clock that a test can put on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from extender.core.kinds import NVIDIA
+from extender.core.model import NodeName, PodUID
+from extender.kube.cluster import KubeCluster
+from extender.service import Extender
+from extender.settings import BindSettings, KubeSettings
+from extender.state.audit import audit
+from extender.verbs.filter import FilterDecision
+from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
+from extender.wire.pods import PodReader
+from tests.builders import PodBuilder, node, pod
+from tests.kube.server import ApiServer
+
+QUICK: Final = KubeSettings(
+    request_seconds=1, first_backoff_seconds=0.01, longest_backoff_seconds=0.02
+)
+ONE_CARD: Final = node("n1").gpu("GPU-a", memory=24_000)
+WANTED: Final = pod("p").app("a", gpu=1, gpumem=16_000)
+
+
+@dataclass(slots=True)
+class Clock:
+    """The loop's clock, and what a test skips of it where something must stand long."""
+
+    skipped: float = 0.0
+
+
+@dataclass(slots=True)
+class Running:
+    """An extender on a server, synced."""
+
+    server: ApiServer
+    extender: Extender
+    cluster: KubeCluster
+    clock: Clock
+
+    async def bind(self, wanted: PodBuilder = WANTED, node_name: str = "n1") -> str:
+        """Bind a pod as kube-scheduler does."""
+        uid = PodUID(wanted.pod_uid)
+        args = BindingArgs(wanted.name, wanted.namespace, uid, NodeName(node_name))
+        return await self.extender.bind(args)
+
+    def filter(self, wanted: PodBuilder, *node_names: str) -> FilterDecision:
+        """Ask about a pod as kube-scheduler does."""
+        names = [NodeName(name) for name in node_names or ("n1",)]
+        read = self.extender.reader.read(wanted.build())
+        return self.extender.filter(ExtenderArgs(read, names, None))
+
+    def is_reserved(self, wanted: PodBuilder = WANTED) -> bool:
+        """Tell whether a place is kept for a pod."""
+        reservation = self.extender.ledger.reservation(PodUID(wanted.pod_uid))
+        return reservation is not None
+
+    def used(self, uuid: str = "GPU-a", node_name: str = "n1") -> int:
+        """Tell how much of a card's memory counts as held."""
+        totals = self.extender.ledger.fleet.totals(NodeName(node_name))
+        assert totals is not None
+        return {str(one): usage for one, usage in totals.used.items()}[uuid].memory_mib
+
+
+@asynccontextmanager
+async def running(
+    server: ApiServer, *, lock_wait_seconds: float = 5.0, follows: bool = True
+) -> AsyncIterator[Running]:
+    """Run an extender on a server; one that does not follow hears nothing later."""
+    reader, clock = PodReader(NVIDIA), Clock()
+    settings = BindSettings(lock_wait_seconds=lock_wait_seconds)
+    async with server.client() as client:
+        cluster = KubeCluster(client, reader, QUICK)
+        loop = asyncio.get_running_loop()
+        extender = Extender(
+            cluster,
+            reader,
+            lambda: 1_700_000_000.5,
+            settings,
+            monotonic=lambda: loop.time() + clock.skipped,
+        )
+        synced = asyncio.Event()
+        feeds = asyncio.create_task(cluster.follow(extender, synced.set))
+        await synced.wait()
+        if not follows:
+            feeds.cancel()
+        try:
+            yield Running(server, extender, cluster, clock)
+            await extender.finish()
+            assert audit(extender.ledger) == []
+        finally:
+            feeds.cancel()
+            await asyncio.gather(feeds, return_exceptions=True)
