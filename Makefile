@@ -40,7 +40,7 @@ lint: setup ## format, lint, types, import contract, spelling
 bench: setup ## time filter over HTTP beside an echo server
 	$(BIN)/python -m benchmarks.filter_http
 
-control-plane: setup ## build etcd and Kubernetes for the tests ahead of time: 10 minutes, once
+control-plane: setup ## build etcd and Kubernetes for the tests ahead of time: 5 to 15 minutes, once
 	$(BIN)/python -m tests.control_plane.binaries
 
 lock: ## resolve the locked requirements again (needs uv)

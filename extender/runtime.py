@@ -99,7 +99,12 @@ async def serve_kube(
     async with ApiClient(access) as client:
         cluster = KubeCluster(client, reader, settings.kube)
         extender = Extender(
-            cluster, reader, time.time, settings.bind, waking=settings.waking
+            cluster,
+            reader,
+            time.time,
+            settings.bind,
+            waking=settings.waking,
+            burst=settings.scheduling.burst,
         )
         app = build_app(extender, settings.http)
         async with _served(app, extender, settings.http, announce):

@@ -5,6 +5,7 @@ from typing import Final
 
 from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy
+from extender.core.policies import Burst
 from extender.errors import SettingsError
 from extender.wire.pods import PodReader
 
@@ -25,6 +26,9 @@ class SchedulingSettings:
 
     node_policy: Policy = Policy.BINPACK
     """For pods that name no node policy. HAMi's default."""
+
+    burst: Burst = Burst.PACKING
+    """Whether a burst of pods waits for the best node's lock, or goes to others."""
 
     def reader(self) -> PodReader:
         """Give what reads pods by these settings."""

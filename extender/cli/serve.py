@@ -10,9 +10,10 @@ import click
 from extender.cli.options import optional_cluster_option
 from extender.cli.terminal import printable
 from extender.core.model import UnreadableAllocation
+from extender.core.policies import Burst
 from extender.runtime import embed, serve_embedded, serve_kube
 from extender.service import Extender
-from extender.settings import Settings, http_settings
+from extender.settings import SchedulingSettings, Settings, http_settings
 from extender.state.holdings import Footing
 from extender.state.ledger import Ledger
 
@@ -37,10 +38,19 @@ from extender.state.ledger import Ledger
     show_default=True,
     help="Address to listen on. Whoever reaches it can bind pods.",
 )
+@click.option(
+    "--burst",
+    type=click.Choice([each.value for each in Burst]),
+    default=Burst.PACKING.value,
+    show_default=True,
+    help="Of pods under node policy binpack that come at once: wait for the fullest "
+    "node while its device plugin serves another pod, or go to other nodes.",
+)
 def serve(
     cluster_files: tuple[Path, ...],
     kubeconfig: Path | None,
     listen: str,
+    burst: str,
     *,
     in_cluster: bool,
 ) -> None:
@@ -65,7 +75,9 @@ def serve(
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    settings = Settings(http=http_settings(listen))
+    settings = Settings(
+        http=http_settings(listen), scheduling=SchedulingSettings(burst=Burst(burst))
+    )
     if not cluster_files:
         asyncio.run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
         return

@@ -1,10 +1,11 @@
 """Which of several fitting cards, or nodes, is preferred."""
 
+from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
-from extender.core.arrays import DIMENSIONS, Floats, Int64s
+from extender.core.arrays import DIMENSIONS, Floats, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.model import Policy
 
@@ -75,6 +76,44 @@ def node_scores(cards: Cards, peak: Int64s, policy: Policy) -> Int64s:
         1.0 + (BEST_SCORE - 1) * wanted / DIMENSIONS + 0.5 + _ROUNDING_ERROR
     ).astype(np.int64)
     return scores
+
+
+class Burst(StrEnum):
+    """What counts more when many pods come at once, under binpack."""
+
+    PACKING = "packing"
+    """Fewer nodes: a bind waits until the best node's lock is free."""
+
+    THROUGHPUT = "throughput"
+    """More binds a second: locked nodes come last."""
+
+
+def without_locked(
+    scores: Int64s, is_locked: Mask, policy: Policy, burst: Burst
+) -> Int64s:
+    """Lower the scores of nodes that are locked: a bind there has to wait.
+
+    Under spread, or where throughput counts more, to 0. Under binpack by one, and only
+    where a node that is not locked has the same score: then nothing is lost by it.
+
+    Args:
+        scores: int64 (N,); 0 for nodes that do not fit, else 1 to `BEST_SCORE`.
+        is_locked: bool (N,).
+        policy: Of the pod.
+        burst: What counts more.
+
+    Returns:
+        int64 (N,).
+
+    Example:
+        Three nodes score 7, 7 and 4, and the first and the last are locked: binpack
+        gives 6, 7 and 4, spread 0, 7 and 0.
+    """
+    if policy is not Policy.BINPACK or burst is Burst.THROUGHPUT:
+        lowered: Int64s = np.where(is_locked, 0, scores)
+        return lowered
+    has_equal = np.isin(scores, scores[~is_locked & (scores > 0)])
+    return scores - (is_locked & has_equal)
 
 
 def _ratio(part: Int64s, whole: Int64s) -> Floats:

@@ -14,6 +14,7 @@ from typing import Final
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodUID
+from extender.core.policies import Burst
 from extender.core.reasons import Reason
 from extender.errors import NotSynced
 from extender.service.binder import Binder
@@ -63,6 +64,7 @@ class Extender:
         settings: BindSettings = DEFAULT_BIND_SETTINGS,
         *,
         waking: WakingSettings = DEFAULT_WAKING_SETTINGS,
+        burst: Burst = Burst.PACKING,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Put an extender on a cluster.
@@ -73,9 +75,11 @@ class Extender:
             unix_seconds: The clock for the times that are written.
             settings: How long a bind waits.
             waking: When refused pods are touched.
+            burst: What counts more than waiting for a locked node.
             monotonic: The clock for waiting.
         """
         self.reader = reader
+        self._burst = burst
         self._kind = reader.kind
         self._ledger = Ledger()
         self._nominated = NominatedRoom(self._ledger)
@@ -200,7 +204,15 @@ class Extender:
         fleet, node_names = self._candidates(args)
         own = self._ledger.holding(args.pod.uid)
         nominated = self._nominated.held_against(args.pod, fleet)
-        return score_nodes(fleet, args.pod, node_names, own, nominated)
+        return score_nodes(
+            fleet,
+            args.pod,
+            node_names,
+            own,
+            nominated,
+            locked=self._locks.busy(),
+            burst=self._burst,
+        )
 
     def judge(self, pod: Pod, node_name: NodeName) -> NodeVerdict | None:
         """Tell with numbers why the pod does not fit on a node; None where it does."""

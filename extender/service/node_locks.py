@@ -99,6 +99,10 @@ class NodeLocks:
                 if owner is not None:
                     yield node_name, owner
 
+    def busy(self) -> set[NodeName]:
+        """List nodes that are locked, or that a bind of ours is at."""
+        return self._stands.keys() | self._doors.keys()
+
     def wake(self, node_name: NodeName) -> None:
         """Let who waits at a node look again."""
         door = self._doors.get(node_name)

@@ -1,6 +1,6 @@
 """prioritize: how good each node is for a pod."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod
 from extender.core.placement import place
-from extender.core.policies import node_scores
+from extender.core.policies import Burst, node_scores, without_locked
 
 
 def score_nodes(
@@ -17,6 +17,9 @@ def score_nodes(
     node_names: Sequence[NodeName],
     own: Holding | None,
     nominated: Sequence[Holding] = (),
+    *,
+    locked: Collection[NodeName] = (),
+    burst: Burst = Burst.PACKING,
 ) -> list[tuple[NodeName, int]]:
     """Score every node that was asked about, in the order asked. Changes nothing.
 
@@ -29,6 +32,8 @@ def score_nodes(
         node_names: Candidates, each once.
         own: What the pod itself already counts for; it is left out of the totals.
         nominated: What pods that others were evicted for will hold.
+        locked: Nodes where a bind has to wait for others.
+        burst: What counts more than these waits.
     """
     scores = np.zeros(len(node_names), np.int64)
     if pod.request.asks_for_devices and pod.request_problem is None:
@@ -38,6 +43,11 @@ def score_nodes(
             node = node_scores(cards, placement.peak, pod.request.node_policy)
             node[~placement.fits] = 0
             scores[selected.positions] = node[selected.columns]
+    if locked:
+        is_locked = np.fromiter(
+            map(locked.__contains__, node_names), np.bool_, len(node_names)
+        )
+        scores = without_locked(scores, is_locked, pod.request.node_policy, burst)
     return list(zip(node_names, scores.tolist(), strict=True))
 
 
