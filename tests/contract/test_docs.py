@@ -174,14 +174,14 @@ def commands() -> list[tuple[str, str]]:
 def usage_problem(command: str) -> str | None:
     """Tell what the command line would complain of; None where it would run."""
     _, *arguments = command.split()
-    context = click.Context(cli)
+    context = click.Context(cli, **cli.context_settings)
     try:
         if arguments[0].startswith("-"):
             cli.make_context("gpu-extender", arguments)
         else:
             name, known, rest = cli.resolve_command(context, arguments)
             assert known is not None
-            known.make_context(name, rest)
+            known.make_context(name, rest, parent=context)
     except click.exceptions.Exit:  # --help
         return None
     except click.UsageError as error:

@@ -11,8 +11,11 @@ import pytest_asyncio
 from tests.control_plane import binaries, plane
 from tests.control_plane.binaries import Binaries, Say
 from tests.control_plane.client import Api, node_path, path_of
+from tests.control_plane.cluster import Cluster, clustered
 from tests.control_plane.component import tail
+from tests.control_plane.extender import GpuExtender, gpu_extender
 from tests.control_plane.plane import ControlPlane
+from tests.control_plane.scheduler import kube_scheduler
 
 _TEST_SECONDS: Final = 240
 _LOGS: Final = pytest.StashKey[dict[Path, int]]()
@@ -96,6 +99,23 @@ async def api(control_plane: ControlPlane) -> AsyncIterator[Api]:
     async with Api.connected(control_plane) as connected:
         yield connected
         await _empty(connected)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def extender(shared_control_plane: ControlPlane) -> AsyncIterator[GpuExtender]:
+    """Run an extender, and the kube-scheduler that asks it, for the tests of a file."""
+    async with (
+        gpu_extender(shared_control_plane) as running,
+        kube_scheduler(shared_control_plane, running.url),
+    ):
+        yield running
+
+
+@pytest_asyncio.fixture
+async def cluster(api: Api, extender: GpuExtender) -> AsyncIterator[Cluster]:
+    """Give nodes and pods of its own to a test, beside the `extender` of its file."""
+    async with clustered(api) as empty:
+        yield empty
 
 
 async def _empty(api: Api) -> None:

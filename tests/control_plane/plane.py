@@ -13,7 +13,7 @@ import secrets
 import shutil
 import ssl
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -63,7 +63,9 @@ _GROUPS: Final = {User.ADMIN: '"system:masters"'}
 class ControlPlane:
     """A running control plane; `running` starts and ends it."""
 
-    def __init__(self, binaries: Binaries, folder: Path) -> None:
+    def __init__(
+        self, binaries: Binaries, folder: Path, apiserver_flags: Sequence[str] = ()
+    ) -> None:
         self.binaries = binaries
         self.folder = folder
         self.server = f"https://{HOST}:{free_port()}"
@@ -72,7 +74,7 @@ class ControlPlane:
         self.etcd = Component("etcd", self._etcd_command(), folder)
         self.apiserver = Component(
             "kube-apiserver",
-            self._apiserver_command(),
+            [*self._apiserver_command(), *apiserver_flags],
             folder,
             # With a watch open it would wait for a minute; etcd has everything.
             grace_seconds=1,
@@ -267,13 +269,20 @@ class ControlPlane:
 
 
 @contextmanager
-def running(binaries: Binaries, folder: Path) -> Iterator[ControlPlane]:
+def running(
+    binaries: Binaries, folder: Path, apiserver_flags: Sequence[str] = ()
+) -> Iterator[ControlPlane]:
     """Run a control plane in a folder, which keeps its logs; end it whatever happens.
+
+    Args:
+        binaries: What is run.
+        folder: For logs, data and credentials.
+        apiserver_flags: More flags of kube-apiserver, such as for an audit log.
 
     Raises:
         ComponentError: It did not come up.
     """
-    plane = ControlPlane(binaries, folder)
+    plane = ControlPlane(binaries, folder, apiserver_flags)
     try:
         plane.start()
         yield plane
