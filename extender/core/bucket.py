@@ -95,6 +95,11 @@ class Bucket:
         """Tell where each card of one node stands."""
         return self._positions[column]
 
+    def is_overfull(self, column: int) -> bool:
+        """Tell whether more is held on any card of a node than it has."""
+        cards = self._cards
+        return bool((cards.used[..., column] > cards.capacity[..., column]).any())
+
     def totals_at(self, column: int) -> NodeTotals:
         """Read what is held on one node."""
         cards, positions = self._cards, self._positions[column]

@@ -99,6 +99,14 @@ class Fleet:
         bucket, column = self._at(place)
         return bucket.totals_at(column)
 
+    def is_overfull(self, node_name: NodeName) -> bool:
+        """Tell whether more is held on any card of a node than it has."""
+        place = self._place_of.get(node_name, _NOWHERE)
+        if place == _NOWHERE:
+            return False
+        bucket, column = self._at(place)
+        return bucket.is_overfull(column)
+
     def why_unusable(self, node_name: NodeName) -> Reason | None:
         """Tell why a node has no cards that count; None when it has."""
         if node_name in self._place_of:

@@ -71,6 +71,14 @@ class Usage:
             max(self.core_percent, other.core_percent),
         )
 
+    def exceeds(self, capacity: Self) -> bool:
+        """Tell whether any dimension is more than there is."""
+        return (
+            self.slots > capacity.slots
+            or self.memory_mib > capacity.memory_mib
+            or self.core_percent > capacity.core_percent
+        )
+
 
 NOTHING: Final = Usage()
 

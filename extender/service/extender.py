@@ -29,8 +29,7 @@ from extender.state.events import (
     NodeSeen,
     PodGone,
     PodSeen,
-    Reserved,
-    Unreserved,
+    Synced,
 )
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
@@ -133,11 +132,12 @@ class Extender:
                 self._ledger.apply(event)
                 if gone is not None and gone.node_name is not None:
                     self._locks.wake(gone.node_name)
-            case Reserved() | Unreserved():
+            case _:
                 self._ledger.apply(event)
 
     def mark_synced(self) -> None:
         """Start to answer: every node and pod that there is has been taken in."""
+        self._ledger.apply(Synced())
         self._is_synced = True
 
     def filter(self, args: ExtenderArgs) -> FilterDecision:

@@ -49,4 +49,16 @@ class Unreserved:
     pod_uid: PodUID
 
 
-Event = NodeSeen | NodeGone | PodSeen | PodGone | Reserved | Unreserved
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """All that the API shows has been seen once: what comes from now on is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recount:
+    """The audit found a difference: work out every total from the pods again."""
+
+
+Event = (
+    NodeSeen | NodeGone | PodSeen | PodGone | Reserved | Unreserved | Synced | Recount
+)

@@ -1,23 +1,34 @@
 """The ledger: every node's cards, and who holds them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import Allocation, Node, NodeName, Pod, PodUID
+from extender.core.model import (
+    Allocation,
+    DeviceUUID,
+    Node,
+    NodeName,
+    Pod,
+    PodUID,
+    Usage,
+)
 from extender.state.events import (
     Event,
     NodeGone,
     NodeSeen,
     PodGone,
     PodSeen,
+    Recount,
     Reserved,
+    Synced,
     Unreserved,
 )
 from extender.state.freed import Freed
 from extender.state.holdings import Footing, Reservation, Standing, standing_of
+from extender.state.overfull import Cause, Overfull, overfull_cards
 
 
 class Ledger:
@@ -52,6 +63,8 @@ class Ledger:
         self._nominated: dict[PodUID, Pod] = {}
         self._never_seen: set[PodUID] = set()
         self._freed = Freed()
+        self._overfull = Overfull()
+        self._is_synced = False
         self._generation = 0
 
     @property
@@ -104,6 +117,24 @@ class Ledger:
     def freed_since(self, generation: int) -> list[NodeName]:
         """List nodes that may have more room than they had at a generation."""
         return self._freed.since(generation)
+
+    @property
+    def overfull(self) -> Overfull:
+        """Which cards bound pods hold too much of, and why; for reading."""
+        return self._overfull
+
+    def overfull_on(
+        self, node_name: NodeName
+    ) -> Mapping[DeviceUUID, tuple[Usage, Usage]]:
+        """List a node's cards that bound pods hold more of than there is.
+
+        Returns:
+            What is held and what there is.
+        """
+        node = self._nodes.get(node_name)
+        held = self._held_on.get(node_name, ())
+        bound = filter(None, (_bound_holding(self._standings[uid]) for uid in held))
+        return {} if node is None else overfull_cards(node, bound)
 
     def nominated(self) -> Iterable[Pod]:
         """List the unbound pods that others were evicted for."""
@@ -164,19 +195,27 @@ class Ledger:
                 self._nodes.pop(node_name, None)
                 self._fleet.remove(node_name)
                 self._freed.forget(node_name)
+                self._overfull.forget(node_name)
             case PodSeen(pod):
                 self._see_pod(pod)
             case PodGone(pod_uid):
                 self._forget(pod_uid)
             case Reserved(pod, node_name, allocation):
-                if pod.uid not in self._pods:
-                    self._never_seen.add(pod.uid)
-                known = self._pods.get(pod.uid, pod)
-                if known.node_name is None:
-                    self._reservations[pod.uid] = Reservation(node_name, allocation)
-                self._restate(known)
+                self._reserve(pod, Reservation(node_name, allocation))
             case Unreserved(pod_uid):
                 self._unreserve(pod_uid)
+            case Synced():
+                self._is_synced = True
+            case Recount():
+                self._recount()
+
+    def _reserve(self, pod: Pod, reservation: Reservation) -> None:
+        if pod.uid not in self._pods:
+            self._never_seen.add(pod.uid)
+        known = self._pods.get(pod.uid, pod)
+        if known.node_name is None:
+            self._reservations[pod.uid] = reservation
+        self._restate(known)
 
     def _see_node(self, node: Node) -> None:
         known = self._nodes.get(node.name)
@@ -185,6 +224,9 @@ class Ledger:
             return  # of all that changes of a node, the lock changes most often
         self._fleet.put(node, self.holdings_on(node.name))
         self._freed.note(node.name, self._generation)
+        if node.is_usable:
+            cause = Cause.INHERITED if known is None else Cause.SHRUNK
+            self._judge_overfull(node.name, cause)
 
     def _see_pod(self, pod: Pod) -> None:
         known = self._pods.get(pod.uid)
@@ -210,6 +252,7 @@ class Ledger:
             self._drop_nomination(pod.uid)
         self._standings[pod.uid] = standing
         self._replace(pod.uid, before.holding if before else None, standing.holding)
+        self._judge_holding(_bound_holding(before), _bound_holding(standing))
 
     def _seen_of(self, pod_uid: PodUID) -> tuple[Allocation, ...]:
         standing = self._standings.get(pod_uid)
@@ -231,6 +274,49 @@ class Ledger:
         standing = self._standings.pop(pod_uid, None)
         if standing is not None:
             self._replace(pod_uid, standing.holding, None)
+            self._judge_holding(_bound_holding(standing), None)
+
+    def _judge_holding(self, before: Holding | None, after: Holding | None) -> None:
+        """Find out whether a bound pod's change made cards overfull, or ended that."""
+        if before == after:
+            return
+        if before is not None and (
+            after is None or after.node_name != before.node_name
+        ):
+            self._judge_overfull(before.node_name, Cause.INHERITED)
+        if after is None:
+            return
+        if before is not None and before.node_name == after.node_name:
+            self._judge_overfull(after.node_name, Cause.RE_INFLATED)
+        elif self._is_synced:
+            self._judge_overfull(after.node_name, Cause.PLACED, after.charge)
+        else:
+            self._judge_overfull(after.node_name, Cause.INHERITED)
+
+    def _judge_overfull(
+        self, node_name: NodeName, cause: Cause, placed_on: Collection[DeviceUUID] = ()
+    ) -> None:
+        if self._fleet.is_overfull(node_name):
+            overfull = self.overfull_on(node_name)
+            self._overfull.judge(node_name, overfull, cause, placed_on)
+        elif self._fleet.why_unusable(node_name) is None:
+            self._overfull.forget(node_name)
+
+    def _recount(self) -> None:
+        self._fleet = Fleet()
+        self._held_on = {}
+        for pod_uid, pod in self._pods.items():
+            standing = standing_of(
+                pod, self._reservations.get(pod_uid), self._seen_of(pod_uid)
+            )
+            self._standings[pod_uid] = standing
+            if standing.holding is not None:
+                held = self._held_on.setdefault(standing.holding.node_name, {})
+                held[pod_uid] = standing.holding
+        for node in self._nodes.values():
+            self._fleet.put(node, self.holdings_on(node.name))
+            self._freed.note(node.name, self._generation)
+            self._judge_overfull(node.name, Cause.INHERITED)
 
     def _drop_nomination(self, pod_uid: PodUID) -> None:
         former = self._nominated.pop(pod_uid, None)
@@ -259,6 +345,13 @@ def _is_older(shown: Pod, known: Pod) -> bool:
     return (known.node_name is not None and shown.node_name is None) or (
         known.status.is_finished and not shown.status.is_finished
     )
+
+
+def _bound_holding(standing: Standing | None) -> Holding | None:
+    """Give what a pod holds as the API shows it; a reservation is not shown."""
+    if standing is None or standing.footing is Footing.RESERVED:
+        return None
+    return standing.holding
 
 
 def _waits_on_a_node(pod: Pod, standing: Standing) -> bool:

@@ -40,10 +40,12 @@ from extender.state.events import (
     NodeSeen,
     PodGone,
     PodSeen,
+    Recount,
     Reserved,
     Unreserved,
 )
 from extender.state.ledger import Ledger
+from extender.state.overfull import Cause
 from extender.verbs.filter import filter_nodes
 from tests.oracles import kubelet_slots, timeline_charge
 from tests.strategies import pod_statuses
@@ -158,6 +160,27 @@ class World:
             bool(self.rows_of(shown)) or is_torn or shown.request.asks_for_devices
         )
         return self.place_of(shown) is not None and has_part
+
+    def is_usable(self, name: NodeName) -> bool:
+        """Tell whether a node's cards count."""
+        return self._totals_of(self.nodes[name]) is not None
+
+    def overfull(self) -> dict[NodeName, set[DeviceUUID]]:
+        """List the cards that bound pods hold more of than there is."""
+        bound = [each for each in self.pods.values() if each.node_name is not None]
+        shown = World(self.nodes, {each.uid: each for each in bound}, {}, self.rows)
+        found: dict[NodeName, set[DeviceUUID]] = {}
+        for name, totals in shown.totals().items():
+            for device in self.nodes[name].devices or ():
+                used = totals.used[device.device_uuid] if totals else Usage()
+                size = device.capacity
+                if (
+                    used.slots > size.slots
+                    or used.memory_mib > size.memory_mib
+                    or used.core_percent > size.core_percent
+                ):
+                    found.setdefault(name, set()).add(device.device_uuid)
+        return found
 
     def totals(self) -> dict[NodeName, NodeTotals | None]:
         """Add up every pod from scratch, node by node."""
@@ -441,6 +464,11 @@ class Machine(RuleBasedStateMachine):
 
     # Lists.
 
+    @rule()
+    def recount(self) -> None:
+        """As after an audit that found a difference; nothing may change."""
+        self.ledger.apply(Recount())
+
     @rule(data=st.data())
     def list_again(self, data: st.DataObject) -> None:
         """A new list shows everything once more, in any order."""
@@ -500,6 +528,17 @@ class Machine(RuleBasedStateMachine):
             place = self.ledger.reservation(uid)
             expected = self.world.reserved.get(uid)
             assert (place and (place.node_name, place.allocation)) == expected
+
+    @invariant()
+    def cards_that_hold_too_much_are_known(self) -> None:
+        """By what bound pods add up to; reservations do not count."""
+        found = {name: set(cards) for name, cards in self.overfull().items()}
+        assert found == self.world.overfull()
+
+    def overfull(self) -> Mapping[NodeName, Mapping[DeviceUUID, Cause]]:
+        """Give what the ledger says of nodes whose cards count."""
+        causes = self.ledger.overfull.causes
+        return {name: causes[name] for name in causes if self.world.is_usable(name)}
 
     @invariant()
     def room_that_appears_is_told(self) -> None:

@@ -1,0 +1,100 @@
+"""Cards that bound pods hold more of than there is, each with its cause.
+
+That may be true, and then nothing new is placed there. Only one cause is a fault.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+
+from extender.core.holding import Holding
+from extender.core.model import NOTHING, DeviceUUID, Node, NodeName, Usage
+
+
+class Cause(StrEnum):
+    """What made a card hold more than it has."""
+
+    PLACED = "placed"
+    """A pod was bound there, by whoever it was, without room. Must not happen."""
+
+    RE_INFLATED = "re-inflated"
+    """A pod that was there counts more than before: its inits run again, or its
+    allocation was edited."""
+
+    INHERITED = "inherited"
+    """It was so when this process started, or when the node came."""
+
+    SHRUNK = "shrunk"
+    """The node registered less than before."""
+
+
+class Overfull:
+    """Which cards are overfull now, and how often each cause was seen.
+
+    Reservations do not count: a bind that turns out not to fit is not carried out.
+    """
+
+    def __init__(self) -> None:
+        self._causes: dict[NodeName, dict[DeviceUUID, Cause]] = {}
+        self._seen: Counter[Cause] = Counter()
+
+    @property
+    def causes(self) -> Mapping[NodeName, Mapping[DeviceUUID, Cause]]:
+        """What is overfull now."""
+        return self._causes
+
+    @property
+    def seen(self) -> Mapping[Cause, int]:
+        """How often a card became overfull, by cause, since the start."""
+        return self._seen
+
+    def judge(
+        self,
+        node_name: NodeName,
+        overfull: Collection[DeviceUUID],
+        cause: Cause,
+        placed_on: Collection[DeviceUUID] = (),
+    ) -> None:
+        """Record what is overfull on a node after something changed there.
+
+        Args:
+            node_name: The node.
+            overfull: Its cards that bound pods hold too much of.
+            cause: Of those that were not overfull before.
+            placed_on: Cards that a pod was just bound to; being overfull before does
+                not excuse that.
+        """
+        known = self._causes.pop(node_name, {})
+        now: dict[DeviceUUID, Cause] = {}
+        for device_uuid in overfull:
+            is_new = device_uuid not in known or device_uuid in placed_on
+            now[device_uuid] = cause if is_new else known[device_uuid]
+            if is_new:
+                self._seen[cause] += 1
+        if now:
+            self._causes[node_name] = now
+
+    def forget(self, node_name: NodeName) -> None:
+        """Drop a node that is gone."""
+        self._causes.pop(node_name, None)
+
+
+def overfull_cards(
+    node: Node, holdings: Iterable[Holding]
+) -> dict[DeviceUUID, tuple[Usage, Usage]]:
+    """List a node's cards that hold more than they have, in any dimension.
+
+    Returns:
+        What is held and what there is.
+
+    Cost: O(cards + shares).
+    """
+    held: dict[DeviceUUID, Usage] = {}
+    for holding in holdings:
+        for device_uuid, usage in holding.charge.items():
+            held[device_uuid] = held.get(device_uuid, NOTHING) + usage
+    return {
+        device.device_uuid: (used, device.capacity)
+        for device in node.devices or ()
+        if (used := held.get(device.device_uuid, NOTHING)).exceeds(device.capacity)
+    }
