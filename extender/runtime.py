@@ -14,6 +14,7 @@ from aiohttp import web
 
 from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import SettingsError
+from extender.observe.metrics import Metrics
 from extender.service import Extender
 from extender.settings import HttpSettings, SchedulingSettings, Settings
 from extender.web.app import build_app
@@ -97,22 +98,15 @@ async def serve_kube(
         in_cluster_access() if kubeconfig is None else kubeconfig_access(kubeconfig)
     )
     async with ApiClient(access) as client:
-        cluster = KubeCluster(client, reader, settings.kube)
-        extender = Extender(
-            cluster,
-            reader,
-            time.time,
-            settings.bind,
-            waking=settings.waking,
-            burst=settings.scheduling.burst,
-        )
+        metrics = Metrics()
+        cluster = KubeCluster(client, reader, settings.kube, metrics)
+        extender = Extender(cluster, reader, time.time, settings, metrics=metrics)
         app = build_app(extender, settings.http)
         async with _served(app, extender, settings.http, announce):
             await _until(
                 stop,
                 cluster.follow(extender, lambda: on_synced(extender)),
-                extender.settle_forever(),
-                extender.wake_forever(),
+                extender.tend_forever(),
             )
 
 

@@ -132,6 +132,10 @@ class Settings:
     waking: WakingSettings = field(default_factory=WakingSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)
 
+    audit_seconds: float = 300.0
+    """Between two audits. One takes about a second of a large cluster's time, in steps
+    of a few milliseconds."""
+
 
 def http_settings(listen: str) -> HttpSettings:
     """Read ``HOST:PORT``; an IPv6 host stands in brackets.

@@ -189,6 +189,10 @@ class EmbeddedCluster:
     async def mend_labels(self, binding: Binding) -> None:
         """Do nothing: `bind` drops none; see `extender.service.Cluster`."""
 
+    def list_again(self) -> None:
+        """Tell of all there is once more; see `extender.service.Cluster`."""
+        self.listen(self._listener)
+
     async def touch(self, pod: Pod) -> None:
         """Do nothing: nobody waits to try again; see `extender.service.Cluster`."""
 

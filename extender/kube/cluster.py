@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final
@@ -10,8 +10,9 @@ from typing import Final
 from extender.core.model import NodeName, Pod
 from extender.errors import Conflict, WireError
 from extender.kube.client import METADATA_ONLY, ApiClient, path_of
-from extender.kube.feed import Feed
+from extender.kube.feed import Feed, ListEnds, News, Removed, Shown
 from extender.kube.intake import Intake, NodeIntake, PodIntake
+from extender.observe.metrics import Metrics
 from extender.service import Binding, Extender, NodeLock
 from extender.settings import KubeSettings
 from extender.wire.lock import LOCK_ANNOTATION
@@ -37,9 +38,15 @@ class KubeCluster:
     """
 
     def __init__(
-        self, client: ApiClient, reader: PodReader, settings: KubeSettings
+        self,
+        client: ApiClient,
+        reader: PodReader,
+        settings: KubeSettings,
+        metrics: Metrics,
     ) -> None:
         self._client = client
+        self._metrics = metrics
+        self._again: list[asyncio.Event] = []
         self._reader = reader
         self._settings = settings
         self._seconds = settings.request_seconds
@@ -52,20 +59,54 @@ class KubeCluster:
             on_synced: Called once, right after that.
         """
         nodes, pods = NodeIntake(extender), PodIntake(extender)
+        feeds = {
+            "nodes": Feed(self._client, NODES, self._settings),
+            "pods": Feed(self._client, PODS, self._settings),
+        }
+        self._metrics.show(
+            "watch_silence_seconds",
+            "Since a watch was heard of; bookmarks come about once a minute.",
+            lambda: {name: feed.silence_seconds for name, feed in feeds.items()},
+            "collection",
+        )
 
-        async def pass_on(path: str, intake: Intake) -> None:
-            feed = Feed(self._client, path, self._settings)
-            async with aclosing(feed.follow()) as stream:
+        async def pass_on(name: str, intake: Intake) -> None:
+            async with aclosing(feeds[name].follow()) as stream:
                 async for news in stream:
+                    self._count(name, news)
                     intake.take(news)
                     is_complete = nodes.is_listed and pods.is_listed
                     if is_complete and not extender.is_synced:
                         extender.mark_synced()
                         on_synced()
 
-        async with asyncio.TaskGroup() as feeds:
-            feeds.create_task(pass_on(NODES, nodes))
-            feeds.create_task(pass_on(PODS, pods))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._repeated(lambda: pass_on("nodes", nodes)))
+            group.create_task(self._repeated(lambda: pass_on("pods", pods)))
+
+    def _count(self, name: str, news: News) -> None:
+        if isinstance(news, ListEnds):
+            self._metrics.lists.labels(name).inc()
+        elif isinstance(news, Shown | Removed):
+            self._metrics.watch_events.labels(name).inc()
+
+    async def _repeated(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Do what never ends, and begin it anew whenever all is to be listed again."""
+        again = asyncio.Event()
+        self._again.append(again)
+        while True:
+            again.clear()
+            async with asyncio.TaskGroup() as group:
+                going = group.create_task(work())
+                asked = group.create_task(again.wait())
+                await asyncio.wait({going, asked}, return_when=asyncio.FIRST_COMPLETED)
+                going.cancel()
+                asked.cancel()
+
+    def list_again(self) -> None:
+        """End both watches, and begin with a list each."""
+        for again in self._again:
+            again.set()
 
     async def read_pod(self, namespace: str, name: str) -> Pod:
         """Read a pod; one that is bound but cannot be read holds its node."""

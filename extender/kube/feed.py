@@ -13,6 +13,7 @@ import random
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
+from time import monotonic
 from typing import Final
 
 import orjson
@@ -74,6 +75,12 @@ class Feed:
         self._client = client
         self._path = path
         self._settings = settings
+        self._heard_at = monotonic()
+
+    @property
+    def silence_seconds(self) -> float:
+        """How long nothing was heard, neither a page nor a line of a watch."""
+        return monotonic() - self._heard_at
 
     async def follow(self) -> AsyncGenerator[News, None]:
         """Tell all that there is, and then every change, until closed.
@@ -141,6 +148,7 @@ class Feed:
             page = await self._client.get(
                 self._path, query=query, seconds=self._settings.page_seconds
             )
+            self._heard_at = monotonic()
             metadata = object_at(page, "metadata", "list")
             version.text = optional_text_at(metadata, "resourceVersion", "metadata")
             for obj in list_at(page, "items", "list"):
@@ -186,6 +194,7 @@ class Feed:
         )
         async with aclosing(lines):
             async for line in lines:
+                self._heard_at = monotonic()
                 kind, obj = _event(line)
                 match kind:
                     case "ADDED" | "MODIFIED":

@@ -62,7 +62,8 @@ class PodIntake:
     """Pods to events; an object that cannot be read holds its node.
 
     Pods that neither ask for devices nor hold any are passed over: they are many, and
-    change nothing.
+    change nothing. A list is applied once it is whole, what makes room first: until
+    then the state is an old one, and never half of two.
 
     Attributes:
         unreadable: How many objects could not be read.
@@ -72,7 +73,7 @@ class PodIntake:
     def __init__(self, extender: Extender) -> None:
         self._extender = extender
         self._uid_of: dict[str, PodUID] = {}
-        self._listed: set[str] | None = None
+        self._listed: dict[str, Pod] | None = None
         self.unreadable = 0
         self.is_listed = False
 
@@ -80,10 +81,10 @@ class PodIntake:
         """Apply what a feed tells."""
         match news:
             case ListBegins():
-                self._listed = set()
+                self._listed = {}
             case ListEnds():
-                self._remove_unlisted()
-                self._listed = None
+                listed, self._listed = self._listed or {}, None
+                self._apply_list(listed)
                 self.is_listed = True
             case Shown(obj):
                 self._see(obj)
@@ -96,18 +97,42 @@ class PodIntake:
             self.unreadable += 1
             _log.error("a pod without name or uid is passed over")
             return
+        is_known = self._uid_of.get(name) == uid
+        pod = self._read(obj, name, uid if is_known else None)
+        if pod is not None and not is_known and not _matters(pod):
+            pod = None
+        if self._listed is None:
+            self._apply(name, uid, pod)
+        elif pod is not None:
+            self._listed[name] = pod
+        elif is_known:
+            # It is there, and nothing of it can be read: it stays as it was.
+            self._listed[name] = self._extender.ledger.pods[uid]
+
+    def _apply(self, name: str, uid: PodUID, pod: Pod | None) -> None:
         known = self._uid_of.get(name)
         if known is not None and known != uid:
             # It was deleted and made again while nobody looked.
             del self._uid_of[name]
             self._extender.take_in(PodGone(known))
-            known = None
-        if self._listed is not None:
-            self._listed.add(name)
-        pod = self._read(obj, name, known)
-        if pod is not None and (known is not None or _matters(pod)):
+        if pod is not None:
             self._uid_of[name] = uid
             self._extender.take_in(PodSeen(pod))
+
+    def _apply_list(self, listed: dict[str, Pod]) -> None:
+        for name, uid in list(self._uid_of.items()):
+            if name not in listed or listed[name].uid != uid:
+                del self._uid_of[name]
+                self._extender.take_in(PodGone(uid))
+        ledger = self._extender.ledger
+        changed = [
+            (ledger.effect_of(pod), name, pod)
+            for name, pod in listed.items()
+            if name not in self._uid_of or ledger.pods.get(pod.uid) != pod
+        ]
+        changed.sort(key=lambda change: change[0])
+        for _, name, pod in changed:
+            self._apply(name, pod.uid, pod)
 
     def _read(self, obj: object, name: str, known: PodUID | None) -> Pod | None:
         """Read a pod; where that fails, what holds its node as it was held before."""
@@ -133,10 +158,6 @@ class PodIntake:
             self._extender.take_in(PodGone(known))
         elif uid is not None and uid in self._extender.ledger.pods:
             self._extender.take_in(PodGone(uid))
-
-    def _remove_unlisted(self) -> None:
-        for name in set(self._uid_of) - (self._listed or set()):
-            self._extender.take_in(PodGone(self._uid_of.pop(name)))
 
 
 def _matters(pod: Pod) -> bool:

@@ -10,6 +10,7 @@ from extender.core.holding import Holding
 from extender.core.kinds import Kind
 from extender.core.model import Allocation, NodeName, Pod, PodUID
 from extender.errors import Conflict, ExtenderError
+from extender.observe.metrics import Metrics
 from extender.service.cluster import Binding, Cluster
 from extender.service.node_locks import Kept, NodeLocks, Taken
 from extender.service.nominated import NominatedRoom
@@ -45,6 +46,7 @@ class Binder:
         nominated: NominatedRoom,
         kind: Kind,
         settings: BindSettings,
+        metrics: Metrics,
         unix_seconds: Callable[[], float],
         monotonic: Callable[[], float],
     ) -> None:
@@ -54,6 +56,7 @@ class Binder:
         self._nominated = nominated
         self._kind = kind
         self._settings = settings
+        self._metrics = metrics
         self._unix_seconds = unix_seconds
         self._monotonic = monotonic
         self._tasks: dict[PodUID, asyncio.Task[str]] = {}
@@ -62,6 +65,7 @@ class Binder:
             ledger=ledger,
             locks=locks,
             settings=settings,
+            metrics=metrics,
             monotonic=monotonic,
         )
 
@@ -91,6 +95,7 @@ class Binder:
             problem = str(error)
         finally:
             del self._tasks[args.uid]
+        self._metrics.binds.labels("refused" if problem else "bound").inc()
         if problem:
             _log.warning("bind of %s refused: %s", described(args), problem)
         return problem
@@ -115,6 +120,10 @@ class Binder:
         finally:
             if not self._sent.holds(args.uid):
                 self._ledger.apply(Unreserved(args.uid))
+
+    def show_bound(self, pod: Pod) -> None:
+        """Take note that an event shows a pod bound."""
+        self._sent.show_bound(pod)
 
     async def _pod_to_bind(self, args: BindingArgs) -> Pod:
         pod = self._ledger.pods.get(args.uid)

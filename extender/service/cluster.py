@@ -72,6 +72,9 @@ class Cluster(Protocol):
         API servers before Kubernetes 1.35 drop them.
         """
 
+    def list_again(self) -> None:
+        """Ask for all that there is, told as events, soon."""
+
     async def touch(self, pod: Pod) -> None:
         """Change a pod so that kube-scheduler tries it again; nothing else changes.
 

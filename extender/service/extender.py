@@ -5,24 +5,30 @@ it: on one event loop, that is the lock. Only the effects between such steps are
 awaited.
 """
 
+import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from prometheus_client.metrics_core import CounterMetricFamily
+
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodUID
-from extender.core.policies import Burst
 from extender.core.reasons import Reason
 from extender.errors import NotSynced
+from extender.observe.metrics import Metrics
+from extender.service.auditor import Auditor
 from extender.service.binder import Binder
 from extender.service.cluster import Cluster
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
 from extender.service.waker import Waker
-from extender.settings import BindSettings, WakingSettings
+from extender.settings import Settings
+from extender.state.audit import Difference
 from extender.state.events import (
     Event,
     NodeGone,
@@ -32,6 +38,7 @@ from extender.state.events import (
     Synced,
 )
 from extender.state.ledger import Ledger
+from extender.state.overfull import Cause
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import FilterDecision, filter_nodes
 from extender.verbs.nominations import expected_holding
@@ -41,8 +48,7 @@ from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 
-DEFAULT_BIND_SETTINGS: Final = BindSettings()
-DEFAULT_WAKING_SETTINGS: Final = WakingSettings()
+DEFAULT_SETTINGS: Final = Settings()
 
 _log = logging.getLogger(__name__)
 
@@ -60,10 +66,9 @@ class Extender:
         cluster: Cluster,
         reader: PodReader,
         unix_seconds: Callable[[], float],
-        settings: BindSettings = DEFAULT_BIND_SETTINGS,
+        settings: Settings = DEFAULT_SETTINGS,
         *,
-        waking: WakingSettings = DEFAULT_WAKING_SETTINGS,
-        burst: Burst = Burst.PACKING,
+        metrics: Metrics | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Put an extender on a cluster.
@@ -72,24 +77,25 @@ class Extender:
             cluster: Answers reads and takes the Bindings.
             reader: Reads the pods of requests, as the cluster's are read.
             unix_seconds: The clock for the times that are written.
-            settings: How long a bind waits.
-            waking: When refused pods are touched.
-            burst: What counts more than waiting for a locked node.
+            settings: How long to wait, and what is preferred.
+            metrics: Where to count; its own without.
             monotonic: The clock for waiting.
         """
         self.reader = reader
-        self._burst = burst
+        self.metrics = metrics or Metrics()
+        self._burst = settings.scheduling.burst
         self._kind = reader.kind
         self._ledger = Ledger()
         self._nominated = NominatedRoom(self._ledger)
-        self._locks = NodeLocks(cluster, settings, unix_seconds, monotonic)
+        self._locks = NodeLocks(cluster, settings.bind, unix_seconds, monotonic)
         self._binder = Binder(
             cluster=cluster,
             ledger=self._ledger,
             locks=self._locks,
             nominated=self._nominated,
             kind=reader.kind,
-            settings=settings,
+            settings=settings.bind,
+            metrics=self.metrics,
             unix_seconds=unix_seconds,
             monotonic=monotonic,
         )
@@ -98,9 +104,14 @@ class Extender:
             ledger=self._ledger,
             place_of=self._place_of,
             stuck_nodes=lambda: [node_name for node_name, _ in self._stuck()],
-            settings=waking,
+            settings=settings.waking,
+            metrics=self.metrics,
             monotonic=monotonic,
         )
+        self._auditor = Auditor(
+            self._ledger, self.metrics, cluster.list_again, settings.audit_seconds
+        )
+        self._show_state()
         self._is_synced = False
         self._warned: set[PodUID] = set()
 
@@ -126,6 +137,7 @@ class Extender:
             case PodSeen(pod):
                 self._ledger.apply(event)
                 if pod.node_name is not None:
+                    self._binder.show_bound(pod)
                     self._locks.wake(pod.node_name)
             case PodGone(pod_uid):
                 gone = self._ledger.pods.get(pod_uid)
@@ -254,17 +266,49 @@ class Extender:
         """Wait until every bind that was begun has ended."""
         await self._binder.finish()
 
-    async def settle_forever(self) -> None:
-        """Find out, until cancelled, what became of Bindings that no event shows."""
-        await self._binder.settle_forever()
+    async def tend_forever(self) -> None:
+        """Do, until cancelled, all that is due by time and not by a request.
 
-    async def wake_forever(self) -> None:
-        """Touch, until cancelled, refused pods that kube-scheduler should try again."""
-        await self._waker.look_forever()
+        Find out what became of Bindings that no event shows; touch refused pods that
+        kube-scheduler should try again; audit, and tell which cards are overfull.
+        """
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._binder.settle_forever())
+            group.create_task(self._waker.look_forever())
+            group.create_task(self._auditor.audit_forever())
+            group.create_task(self._auditor.tell_forever())
+
+    async def audit(self) -> list[Difference]:
+        """Recompute all totals from the pods, and mend what differs."""
+        return await self._auditor.audit()
 
     async def wake(self) -> None:
-        """Do that once, for what is due now."""
+        """Touch, once, the refused pods that kube-scheduler should try again now."""
         await self._waker.look()
+
+    def _show_state(self) -> None:
+        """Let metrics read from the ledger what they need not be told."""
+        ledger, show = self._ledger, self.metrics.show
+        show("nodes", "Nodes that are known.", lambda: {"": len(ledger.nodes)})
+        show("pods", "Pods that are known.", lambda: {"": len(ledger.pods)})
+        show(
+            "reservations",
+            "Places held for pods that are not shown bound yet.",
+            lambda: {"": ledger.reservation_count},
+        )
+        show(
+            "overfull_cards",
+            "Cards that bound pods hold more of than there is, by cause.",
+            lambda: _count_causes(ledger),
+            "cause",
+        )
+        show(
+            "overfull_cards_seen",
+            "Times that a card became overfull, by cause. Placed must stay 0.",
+            lambda: {each.value: ledger.overfull.seen.get(each, 0) for each in Cause},
+            "cause",
+            family=CounterMetricFamily,
+        )
 
     def _candidates(self, args: ExtenderArgs) -> tuple[Fleet, Sequence[NodeName]]:
         """Give the cards to judge by, and the names in question.
@@ -289,3 +333,10 @@ class Extender:
         self._warned.add(pod.uid)
         for warning in pod.warnings:
             _log.warning("pod %s: %s", pod.full_name, warning)
+
+
+def _count_causes(ledger: Ledger) -> dict[str, float]:
+    causes = Counter(
+        cause for cards in ledger.overfull.causes.values() for cause in cards.values()
+    )
+    return {cause.value: causes[cause] for cause in Cause}

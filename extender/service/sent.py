@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from extender.core.model import Pod, PodUID, UnreadableAllocation
 from extender.errors import ExtenderError, NotFound, Unanswered
+from extender.observe.metrics import Metrics
 from extender.service.cluster import Cluster
 from extender.service.node_locks import NodeLocks
 from extender.settings import BindSettings
@@ -23,13 +24,15 @@ class _Sent:
     Attributes:
         args: What was asked.
         lock: Value of the node's lock, given back if the pod turns out unbound.
-        due: When the pod is to be read, on the monotonic clock.
+        at: When it was sent, or answered, on the monotonic clock.
+        due: When the pod is to be read, on the same clock.
         is_answered: Whether kube-scheduler was told that the pod is bound. Until it is
             known, no other bind of this pod begins.
     """
 
     args: BindingArgs
     lock: str
+    at: float
     due: float
     is_answered: bool
 
@@ -47,12 +50,14 @@ class SentBindings:
         ledger: Ledger,
         locks: NodeLocks,
         settings: BindSettings,
+        metrics: Metrics,
         monotonic: Callable[[], float],
     ) -> None:
         self._cluster = cluster
         self._ledger = ledger
         self._locks = locks
         self._settings = settings
+        self._metrics = metrics
         self._monotonic = monotonic
         self._sent: dict[PodUID, _Sent] = {}
 
@@ -113,8 +118,17 @@ class SentBindings:
         if is_answered and self._ledger.reservation(args.uid) is None:
             self._sent.pop(args.uid, None)
             return
-        due = self._monotonic() + self._settings.settle_seconds
-        self._sent[args.uid] = _Sent(args, lock_value, due, is_answered)
+        now = self._monotonic()
+        due = now + self._settings.settle_seconds
+        self._sent[args.uid] = _Sent(args, lock_value, now, due, is_answered)
+
+    def show_bound(self, pod: Pod) -> None:
+        """Take note that an event shows a pod bound: nothing is left to find out."""
+        sent = self._sent.get(pod.uid)
+        if sent is not None and sent.is_answered:
+            del self._sent[pod.uid]
+            lag_seconds = self._monotonic() - sent.at
+            self._metrics.watch_lag_seconds.observe(lag_seconds)
 
     async def settle(self, in_flight: Container[PodUID]) -> None:
         """Read each pod whose Binding was sent long ago; the answer decides.

@@ -15,6 +15,7 @@ from typing import Final
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodUID
 from extender.errors import Conflict, ExtenderError, NotFound
+from extender.observe.metrics import Metrics
 from extender.service.cluster import Cluster
 from extender.service.refusals import Refusals
 from extender.settings import WakingSettings
@@ -54,6 +55,7 @@ class Waker:
         place_of: PlaceOf,
         stuck_nodes: Callable[[], Collection[NodeName]],
         settings: WakingSettings,
+        metrics: Metrics,
         monotonic: Callable[[], float],
     ) -> None:
         """Watch a ledger.
@@ -64,6 +66,7 @@ class Waker:
             place_of: Tells whether a pod would fit now.
             stuck_nodes: Tells which nodes filter refuses for their lock.
             settings: How patient and how busy to be.
+            metrics: Counts.
             monotonic: The clock for waiting.
         """
         self._cluster = cluster
@@ -71,6 +74,7 @@ class Waker:
         self._place_of = place_of
         self._stuck_nodes = stuck_nodes
         self._settings = settings
+        self._metrics = metrics
         self._monotonic = monotonic
         self._refusals = Refusals()
         self._generation = 0
@@ -167,6 +171,7 @@ class Waker:
         else:
             _log.info("pod %s is woken: room on %s", pod.full_name, holding.node_name)
             now = self._monotonic()
+            self._metrics.woken_pods.inc()
             self._refusals.postpone(pod.uid, now)
             self._woken[pod.uid] = _Woken(holding, now + _ROOM_KEPT_SECONDS)
         return True

@@ -1,51 +1,93 @@
-"""Recompute every node's totals from its pods, and compare."""
+"""Recompute every total from the pods, and compare."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Final, TypeVar
 
 from extender.core.bucket import NodeTotals
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NodeName
+from extender.core.model import NodeName, PodUID
 from extender.state.holdings import standing_of
 from extender.state.ledger import Ledger
+
+_AT_A_TIME: Final = 64
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A node whose recorded totals are not what its pods add up to."""
+    """Something that is recorded, and is not what the pods add up to.
 
-    node_name: NodeName
-    recorded: NodeTotals | None
-    recomputed: NodeTotals | None
+    Attributes:
+        subject: ``node`` or ``pod``, and its name.
+        recorded: What was kept up event by event.
+        recomputed: What the pods say.
+    """
+
+    subject: str
+    recorded: NodeTotals | Holding | None
+    recomputed: NodeTotals | Holding | None
 
 
 def audit(ledger: Ledger) -> list[Difference]:
     """Compare what was kept up event by event with what the pods say now.
 
     Returns:
-        One entry per node that differs; empty when all is well.
+        One entry per pod or node that differs; empty when all is well.
 
-    Cost: O(nodes x cards + pods).
+    Cost: O(nodes x cards + pods); seconds for 5,000 nodes and 40,000 pods.
     """
-    held_on: dict[NodeName, list[Holding]] = {}
-    for holding in _recomputed_holdings(ledger):
-        held_on.setdefault(holding.node_name, []).append(holding)
-    differences = []
-    for node_name, node in ledger.nodes.items():
-        fresh = Fleet()
-        fresh.put(node, held_on.get(node_name, []))
-        recorded = ledger.fleet.totals(node_name)
-        recomputed = fresh.totals(node_name)
-        if recorded != recomputed:
-            differences.append(Difference(node_name, recorded, recomputed))
-    return differences
+    return list(chain.from_iterable(audit_slices(ledger)))
 
 
-def _recomputed_holdings(ledger: Ledger) -> Iterator[Holding]:
-    for pod_uid, pod in ledger.pods.items():
+def audit_slices(ledger: Ledger) -> Iterator[list[Difference]]:
+    """Do the same in steps of a few milliseconds; events may come between them.
+
+    First each pod: does it count for what its allocation, spec and status say, and is
+    it found where it counts? Then each node: do its totals add up to what is held
+    there, and by nobody else?
+    """
+    for uids in _slices(list(ledger.pods)):
+        yield [each for uid in uids if (each := _audit_pod(ledger, uid)) is not None]
+    for names in _slices(ledger.places()):
+        yield [each for name in names for each in _audit_node(ledger, name)]
+
+
+def _slices(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
+    for start in range(0, len(items), _AT_A_TIME):
+        yield items[start : start + _AT_A_TIME]
+
+
+def _audit_pod(ledger: Ledger, pod_uid: PodUID) -> Difference | None:
+    pod = ledger.pods.get(pod_uid)
+    if pod is None:
+        return None
+    standing = ledger.standing(pod_uid)
+    earlier = standing.seen_allocations if standing else ()
+    recomputed = standing_of(pod, ledger.reservation(pod_uid), earlier).holding
+    recorded = standing.holding if standing else None
+    if recorded is not None:
+        recorded = ledger.holders_on(recorded.node_name).get(pod_uid)
+    if recorded == recomputed:
+        return None
+    return Difference(f"pod {pod.full_name}", recorded, recomputed)
+
+
+def _audit_node(ledger: Ledger, node_name: NodeName) -> Iterator[Difference]:
+    holders = ledger.holders_on(node_name)
+    for pod_uid, holding in holders.items():
         standing = ledger.standing(pod_uid)
-        earlier = standing.seen_allocations if standing else ()
-        holding = standing_of(pod, ledger.reservation(pod_uid), earlier).holding
-        if holding is not None:
-            yield holding
+        recomputed = standing.holding if standing else None
+        if holding != recomputed:
+            yield Difference(f"pod of uid {pod_uid}", holding, recomputed)
+    node = ledger.nodes.get(node_name)
+    if node is None:
+        return
+    fresh = Fleet()
+    fresh.put(node, holders.values())
+    recorded, expected = ledger.fleet.totals(node_name), fresh.totals(node_name)
+    if recorded != expected:
+        yield Difference(f"node {node_name}", recorded, expected)

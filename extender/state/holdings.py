@@ -1,7 +1,7 @@
 """What one pod counts for, by what the API shows of it."""
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 
 from extender.core.holding import Holding
 from extender.core.model import (
@@ -61,6 +61,36 @@ class Standing:
     def seen_allocations(self) -> tuple[Allocation, ...]:
         """What the API showed of a bound pod, as far as it could be read."""
         return () if self.footing is Footing.RESERVED else self.charged_by
+
+
+class Effect(IntEnum):
+    """What a change does to the room on nodes; what makes room comes first."""
+
+    MAKES_ROOM = 0
+    TAKES_A_PLACE = 1
+    """Of a pod that held nothing before."""
+
+    GROWS = 2
+    """Or changes nothing."""
+
+
+def effect_of(old: Holding | None, new: Holding | None) -> Effect:
+    """Compare what a pod holds with what it held.
+
+    Example:
+        >>> one = Holding(NodeName("n1"), {DeviceUUID("GPU-a"): Usage(1, 8000)})
+        >>> effect_of(one, None).name, effect_of(None, one).name
+        ('MAKES_ROOM', 'TAKES_A_PLACE')
+    """
+    if new is None or (old is not None and old.node_name != new.node_name):
+        return Effect.MAKES_ROOM
+    if old is None:
+        return Effect.TAKES_A_PLACE
+    makes_room = any(
+        usage.exceeds(new.charge.get(device_uuid, NOTHING))
+        for device_uuid, usage in old.charge.items()
+    )
+    return Effect.MAKES_ROOM if makes_room else Effect.GROWS
 
 
 _NOWHERE = Standing(None, Footing.NOTHING)

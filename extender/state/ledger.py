@@ -27,7 +27,14 @@ from extender.state.events import (
     Unreserved,
 )
 from extender.state.freed import Freed
-from extender.state.holdings import Footing, Reservation, Standing, standing_of
+from extender.state.holdings import (
+    Effect,
+    Footing,
+    Reservation,
+    Standing,
+    effect_of,
+    standing_of,
+)
 from extender.state.overfull import Cause, Overfull, overfull_cards
 
 
@@ -90,6 +97,11 @@ class Ledger:
         """Tell where a place is held for a pod that is not shown bound yet."""
         return self._reservations.get(pod_uid)
 
+    @property
+    def reservation_count(self) -> int:
+        """How many places are held for pods that are not shown bound yet."""
+        return len(self._reservations)
+
     def holding(self, pod_uid: PodUID) -> Holding | None:
         """Tell what a pod adds to the totals."""
         standing = self._standings.get(pod_uid)
@@ -98,6 +110,14 @@ class Ledger:
     def holdings_on(self, node_name: NodeName) -> Iterable[Holding]:
         """List what is held on one node, also when the node itself is unknown."""
         return self._held_on.get(node_name, {}).values()
+
+    def holders_on(self, node_name: NodeName) -> Mapping[PodUID, Holding]:
+        """Tell which pod holds what on one node, also when the node is unknown."""
+        return self._held_on.get(node_name, {})
+
+    def places(self) -> list[NodeName]:
+        """List every node that is known, or on which something is held."""
+        return [*self._nodes, *(self._held_on.keys() - self._nodes.keys())]
 
     def pods_on(self, node_name: NodeName) -> list[Pod]:
         """List the pods that count on a node, bound there or reserved for."""
@@ -139,6 +159,13 @@ class Ledger:
     def nominated(self) -> Iterable[Pod]:
         """List the unbound pods that others were evicted for."""
         return self._nominated.values()
+
+    def effect_of(self, pod: Pod) -> Effect:
+        """Tell what would change if the API showed a pod so."""
+        new = standing_of(
+            pod, self._reservations.get(pod.uid), self._seen_of(pod.uid)
+        ).holding
+        return effect_of(self.holding(pod.uid), new)
 
     def fleet_of(self, nodes: Sequence[Node]) -> Fleet:
         """Combine the inventory of `nodes` with what the ledger holds on them.

@@ -8,10 +8,13 @@ from aiohttp import web
 
 from extender.core.model import Pod
 from extender.errors import BodyTooLarge, Described, NotSynced
+from extender.observe.metrics import CONTENT_TYPE
 from extender.service import Extender
 from extender.settings import HttpSettings
 from extender.verbs.filter import FilterDecision
+from extender.web.audit import encode_audit
 from extender.web.errors import answer_errors
+from extender.web.local import check_local
 from extender.wire.extender_v1 import (
     ExtenderArgs,
     decode_binding_args,
@@ -56,6 +59,8 @@ def build_app(
     app.router.add_post("/bind", _bind)
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
+    app.router.add_get("/metrics", _metrics)
+    app.router.add_get("/debug/audit", _audit)
     if intake is not None:
         app[_INTAKE] = intake
         app[_POD_LIMIT_BYTES] = settings.pod_limit_bytes
@@ -116,6 +121,18 @@ async def _readyz(request: web.Request) -> web.Response:
     if request.app[EXTENDER].is_synced:
         return web.Response(text="ok\n")
     return web.Response(status=503, text="nodes and pods have not been listed yet\n")
+
+
+async def _metrics(request: web.Request) -> web.Response:
+    body = request.app[EXTENDER].metrics.exposition()
+    return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+
+
+async def _audit(request: web.Request) -> web.Response:
+    check_local(request)
+    extender = request.app[EXTENDER]
+    differences = await extender.audit()
+    return _json(encode_audit(extender.ledger, differences))
 
 
 async def _add_pod(request: web.Request) -> web.Response:

@@ -9,8 +9,9 @@ from typing import Final
 from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName, PodUID
 from extender.kube.cluster import KubeCluster
+from extender.observe.metrics import Metrics
 from extender.service import Extender
-from extender.settings import BindSettings, KubeSettings
+from extender.settings import BindSettings, KubeSettings, Settings
 from extender.state.audit import audit
 from extender.verbs.filter import FilterDecision
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
@@ -71,15 +72,17 @@ async def running(
 ) -> AsyncIterator[Running]:
     """Run an extender on a server; one that does not follow hears nothing later."""
     reader, clock = PodReader(NVIDIA), Clock()
-    settings = BindSettings(lock_wait_seconds=lock_wait_seconds)
+    settings = Settings(bind=BindSettings(lock_wait_seconds=lock_wait_seconds))
     async with server.client() as client:
-        cluster = KubeCluster(client, reader, QUICK)
+        metrics = Metrics()
+        cluster = KubeCluster(client, reader, QUICK, metrics)
         loop = asyncio.get_running_loop()
         extender = Extender(
             cluster,
             reader,
             lambda: 1_700_000_000.5,
             settings,
+            metrics=metrics,
             monotonic=lambda: loop.time() + clock.skipped,
         )
         synced = asyncio.Event()

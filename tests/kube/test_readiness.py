@@ -11,6 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName
 from extender.kube.cluster import KubeCluster
+from extender.observe.metrics import Metrics
 from extender.service import Extender
 from extender.settings import HttpSettings, KubeSettings
 from extender.state.audit import audit
@@ -32,8 +33,9 @@ async def following(server: ApiServer) -> AsyncIterator[Extender]:
     """Run an extender's feeds; it may not be synced yet."""
     reader = PodReader(NVIDIA)
     async with server.client() as client:
-        cluster = KubeCluster(client, reader, QUICK)
-        extender = Extender(cluster, reader, lambda: 0.0)
+        metrics = Metrics()
+        cluster = KubeCluster(client, reader, QUICK, metrics)
+        extender = Extender(cluster, reader, lambda: 0.0, metrics=metrics)
         feeds = asyncio.create_task(cluster.follow(extender, lambda: None))
         try:
             yield extender

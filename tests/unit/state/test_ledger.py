@@ -665,7 +665,7 @@ def test_the_audit_finds_a_total_that_its_pods_do_not_add_up_to() -> None:
     ledger.fleet.add(held(N1, {"GPU-a": Usage(0, 1)}))
     right = NodeTotals({GPU_A: Usage(1, 20_000, 30)}, frozenset(), 1, 0)
     wrong = replace(right, used={GPU_A: Usage(1, 20_001, 30)})
-    assert audit(ledger) == [Difference(N1, wrong, right)]
+    assert audit(ledger) == [Difference(f"node {N1}", wrong, right)]
 
 
 @pytest.mark.parametrize(
@@ -683,7 +683,7 @@ def test_the_audit_sees_every_total(corruption: Holding) -> None:
     """Slots, percent, device ids, quarantines and closures, in both directions."""
     ledger = ledger_after(PodSeen(BOUND))
     ledger.fleet.add(corruption)
-    assert [difference.node_name for difference in audit(ledger)] == [N1]
+    assert [found.subject for found in audit(ledger)] == [f"node {N1}"]
     ledger.fleet.subtract(corruption)
     assert audit(ledger) == []
 
@@ -693,7 +693,7 @@ def test_the_audit_finds_a_node_that_was_forgotten() -> None:
     ledger = ledger_after()
     ledger.fleet.remove(N2)
     (difference,) = audit(ledger)
-    assert (difference.node_name, difference.recorded) == (N2, None)
+    assert (difference.subject, difference.recorded) == (f"node {N2}", None)
 
 
 def test_rows_are_charged_by_position() -> None:

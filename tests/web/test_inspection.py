@@ -1,0 +1,67 @@
+"""Routes for operators: metrics and the audit."""
+
+from http import HTTPStatus
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+from prometheus_client.parser import text_string_to_metric_families
+
+from extender.web.local import check_local
+from tests.builders import node, pod
+from tests.web.conftest import Serve
+
+HELD = pod("p").app("a", gpu=1, gpumem=20_000).on("n1").phase("Running")
+HELD = HELD.holding("GPU-a,NVIDIA,20000,0:;")
+
+
+async def test_metrics_can_be_read(serve: Serve) -> None:
+    """In Prometheus' text format, each with a help text."""
+    scheduler = await serve(node("n1").gpu("GPU-a"), HELD)
+    answer = await scheduler.send("GET", "/metrics")
+    assert answer.status == HTTPStatus.OK
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    families = list(text_string_to_metric_families(answer.body.decode()))
+    samples = {
+        sample.name: sample.value for family in families for sample in family.samples
+    }
+    assert samples["gpu_extender_nodes"] == 1
+    assert samples["gpu_extender_pods"] == 1
+    assert all(family.documentation for family in families)
+
+
+async def test_audit_on_demand(serve: Serve) -> None:
+    """What differs, and which cards hold more than they have."""
+    more = pod("q").app("a", gpu=1, gpumem=20_000).on("n1").phase("Running")
+    more = more.holding("GPU-a,NVIDIA,20000,0:;")
+    scheduler = await serve(node("n1").gpu("GPU-a", memory=24_000), HELD, more)
+    answer = await scheduler.send("GET", "/debug/audit")
+    assert answer.json == {
+        "nodes": 1,
+        "pods": 2,
+        "reservations": 0,
+        "differences": [],
+        "overfull": [
+            {
+                "node": "n1",
+                "device": "GPU-a",
+                "cause": "inherited",
+                "held": {"slots": 2, "memory_mib": 40_000, "core_percent": 0},
+                "capacity": {"slots": 10, "memory_mib": 24_000, "core_percent": 100},
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("remote", ["10.0.0.7", "2001:db8::1", "", "name"])
+def test_audit_is_for_loopback_only(remote: str) -> None:
+    """It takes time, and tells of all nodes."""
+    request = make_mocked_request("GET", "/debug/audit").clone(remote=remote)
+    with pytest.raises(web.HTTPForbidden, match="loopback only"):
+        check_local(request)
+
+
+@pytest.mark.parametrize("remote", ["127.0.0.1", "127.8.8.8", "::1"])
+def test_loopback_is_let_in(remote: str) -> None:
+    """IPv4 and IPv6."""
+    check_local(make_mocked_request("GET", "/debug/audit").clone(remote=remote))
