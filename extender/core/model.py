@@ -362,6 +362,7 @@ class Node:
         allocatable_slots: Allocatable of the kind's count resource.
         lock: Value of the annotation by which one pod at a time is served; None
             while nobody holds it.
+        version: Of this view of it; a write that names it fails on any later one.
     """
 
     name: NodeName
@@ -369,6 +370,7 @@ class Node:
     allocatable_slots: int
     inventory_problem: str | None = None
     lock: str | None = None
+    version: str = ""
 
     @property
     def is_usable(self) -> bool:

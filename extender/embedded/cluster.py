@@ -186,9 +186,6 @@ class EmbeddedCluster:
     async def pods_on(self, node_name: NodeName) -> None:
         """Have nothing to add to events; see `extender.service.Cluster`."""
 
-    async def mend_labels(self, binding: Binding) -> None:
-        """Do nothing: `bind` drops none; see `extender.service.Cluster`."""
-
     def list_again(self) -> None:
         """Tell of all there is once more; see `extender.service.Cluster`."""
         self.listen(self._listener)
@@ -201,11 +198,14 @@ class EmbeddedCluster:
         value = self._node(node_name).lock
         return NodeLock(value, version=value or "")
 
-    async def take_lock(self, node_name: NodeName, value: str, seen: NodeLock) -> None:
+    async def take_lock(
+        self, node_name: NodeName, value: str, seen: NodeLock
+    ) -> NodeLock:
         """Write a node's lock; see `extender.service.Cluster`."""
         if self._node(node_name).lock != seen.value:
             raise Conflict(f"the lock of node {node_name} has changed")
         self._set_lock(node_name, value)
+        return NodeLock(value, version=value)
 
     async def release_lock(self, node_name: NodeName, value: str) -> None:
         """Remove a node's lock; see `extender.service.Cluster`."""

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from typing import Final
 
 from extender.core.model import NodeName, Pod
-from extender.errors import Conflict, WireError
+from extender.errors import Conflict, ExtenderError, Unanswered, WireError
 from extender.kube.client import METADATA_ONLY, ApiClient, path_of
 from extender.kube.feed import Feed, ListEnds, News, Removed, Shown
 from extender.kube.intake import Intake, NodeIntake, PodIntake
@@ -16,7 +16,13 @@ from extender.observe.metrics import Metrics
 from extender.service import Binding, Extender, NodeLock
 from extender.settings import KubeSettings
 from extender.wire.lock import LOCK_ANNOTATION
-from extender.wire.objects import JsonObject, list_at, object_at, optional_text_at
+from extender.wire.objects import (
+    JsonObject,
+    as_object,
+    list_at,
+    object_at,
+    optional_text_at,
+)
 from extender.wire.pods import PodReader
 
 _log = logging.getLogger(__name__)
@@ -47,6 +53,7 @@ class KubeCluster:
         self._client = client
         self._metrics = metrics
         self._again: list[asyncio.Event] = []
+        self._labels_due: dict[str, Binding] = {}
         self._reader = reader
         self._settings = settings
         self._seconds = settings.request_seconds
@@ -75,6 +82,8 @@ class KubeCluster:
                 async for news in stream:
                     self._count(name, news)
                     intake.take(news)
+                    if intake is pods:
+                        self._look_for_label(news, group)
                     is_complete = nodes.is_listed and pods.is_listed
                     if is_complete and not extender.is_synced:
                         extender.mark_synced()
@@ -150,20 +159,46 @@ class KubeCluster:
             "target": {"apiVersion": "v1", "kind": "Node", "name": binding.node_name},
         }
         path = _pod_path(binding.namespace, binding.name) + "/binding"
-        await self._client.post(path, body, seconds=self._seconds)
+        if binding.labels:
+            self._labels_due[binding.uid] = binding
+        try:
+            await self._client.post(path, body, seconds=self._seconds)
+        except Unanswered:
+            raise
+        except ExtenderError:
+            self._labels_due.pop(binding.uid, None)
+            raise
 
-    async def mend_labels(self, binding: Binding) -> None:
-        """Read which labels the pod has, and write those that were dropped."""
-        if not binding.labels:
+    def _look_for_label(self, news: News, tasks: asyncio.TaskGroup) -> None:
+        """Have a label written that the server dropped, once its pod is shown bound."""
+        if isinstance(news, ListEnds):
+            # Whatever is bound was in the list.
+            self._labels_due.clear()
+        if not self._labels_due or not isinstance(news, Shown | Removed):
             return
-        path = _pod_path(binding.namespace, binding.name)
-        pod = await self._client.get(path, seconds=self._seconds, accept=METADATA_ONLY)
-        metadata = object_at(pod, "metadata", "pod")
-        labels = object_at(metadata, "labels", "metadata")
-        if all(labels.get(name) == text for name, text in binding.labels.items()):
-            return
+        with suppress(WireError):
+            pod = as_object(news.obj, "pod")
+            metadata = object_at(pod, "metadata", "pod")
+            uid = optional_text_at(metadata, "uid", "metadata")
+            binding = self._labels_due.get(uid)
+            if binding is None or not object_at(pod, "spec", "pod").get("nodeName"):
+                return
+            del self._labels_due[uid]
+            labels = object_at(metadata, "labels", "metadata")
+            is_there = all(
+                labels.get(name) == text for name, text in binding.labels.items()
+            )
+            if isinstance(news, Shown) and not is_there:
+                tasks.create_task(self._write_labels(binding))
+
+    async def _write_labels(self, binding: Binding) -> None:
         patch = {"metadata": {"uid": binding.uid, "labels": dict(binding.labels)}}
-        await self._client.patch(path, {**patch}, seconds=self._seconds)
+        path = _pod_path(binding.namespace, binding.name)
+        try:
+            await self._client.patch(path, {**patch}, seconds=self._seconds)
+        except ExtenderError as error:
+            pod = f"{binding.namespace}/{binding.name}"
+            _log.warning("pod %s stays without its label: %s", pod, error)
 
     async def touch(self, pod: Pod) -> None:
         """Write the time into an annotation of ours."""
@@ -179,15 +214,13 @@ class KubeCluster:
             seconds=self._seconds,
             accept=METADATA_ONLY,
         )
-        metadata = object_at(node, "metadata", "node")
-        annotations = object_at(metadata, "annotations", "metadata")
-        value = optional_text_at(annotations, LOCK_ANNOTATION, "annotations")
-        version = optional_text_at(metadata, "resourceVersion", "metadata")
-        return NodeLock(value or None, version)
+        return _lock_of(node)
 
-    async def take_lock(self, node_name: NodeName, value: str, seen: NodeLock) -> None:
+    async def take_lock(
+        self, node_name: NodeName, value: str, seen: NodeLock
+    ) -> NodeLock:
         """Write a node's lock, guarded by the resourceVersion that was seen."""
-        await self._write_lock(node_name, value, seen.version)
+        return await self._write_lock(node_name, value, seen.version)
 
     async def release_lock(self, node_name: NodeName, value: str) -> None:
         """Remove a node's lock if it has this value, guarded by resourceVersion."""
@@ -205,16 +238,25 @@ class KubeCluster:
 
     async def _write_lock(
         self, node_name: NodeName, value: str | None, version: str
-    ) -> None:
+    ) -> NodeLock:
         metadata: JsonObject = {
             "resourceVersion": version,
             "annotations": {LOCK_ANNOTATION: value},
         }
-        await self._client.patch(
+        node = await self._client.patch(
             path_of("api", "v1", "nodes", node_name),
             {"metadata": metadata},
             seconds=self._seconds,
         )
+        return _lock_of(node)
+
+
+def _lock_of(node: JsonObject) -> NodeLock:
+    metadata = object_at(node, "metadata", "node")
+    annotations = object_at(metadata, "annotations", "metadata")
+    value = optional_text_at(annotations, LOCK_ANNOTATION, "annotations")
+    version = optional_text_at(metadata, "resourceVersion", "metadata")
+    return NodeLock(value or None, version)
 
 
 def _pod_path(namespace: str, name: str) -> str:

@@ -245,10 +245,6 @@ class Binder:
         else:
             self._sent.note(args, lock_value, is_answered=True)
             _log.info("bound %s", described(args))
-        try:
-            await self._cluster.mend_labels(binding)
-        except ExtenderError as error:
-            _log.warning("pod of %s has no label: %s", described(args), error)
         return ""
 
     async def settle_forever(self) -> None:

@@ -61,15 +61,12 @@ class Cluster(Protocol):
     async def bind(self, binding: Binding) -> None:
         """Write a Binding. The pod is shown bound by an event, not by this call.
 
+        Labels that the server drops, as those before Kubernetes 1.35 do, are written
+        once the pod is shown bound.
+
         Raises:
             NotFound: There is no such pod.
             Conflict: It has another UID, is bound already, or is being deleted.
-        """
-
-    async def mend_labels(self, binding: Binding) -> None:
-        """Write the labels of a Binding that was carried out, where they were dropped.
-
-        API servers before Kubernetes 1.35 drop them.
         """
 
     def list_again(self) -> None:
@@ -90,8 +87,13 @@ class Cluster(Protocol):
             NotFound: There is no such node.
         """
 
-    async def take_lock(self, node_name: NodeName, value: str, seen: NodeLock) -> None:
+    async def take_lock(
+        self, node_name: NodeName, value: str, seen: NodeLock
+    ) -> NodeLock:
         """Write a node's lock, unless the node changed since `seen` was read.
+
+        Returns:
+            The lock as it is now.
 
         Raises:
             Conflict: It changed.

@@ -23,7 +23,7 @@ from extender.errors import NotSynced
 from extender.observe.metrics import Metrics
 from extender.service.auditor import Auditor
 from extender.service.binder import Binder
-from extender.service.cluster import Cluster
+from extender.service.cluster import Cluster, NodeLock
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
 from extender.service.waker import Waker
@@ -130,7 +130,7 @@ class Extender:
         match event:
             case NodeSeen(node):
                 self._ledger.apply(event)
-                self._locks.see(node.name, node.lock)
+                self._locks.see(node.name, NodeLock(node.lock, node.version))
             case NodeGone(node_name):
                 self._ledger.apply(event)
                 self._locks.see(node_name, None)

@@ -76,18 +76,28 @@ class NodeLocks:
         self._settings = settings
         self._unix_seconds = unix_seconds
         self._monotonic = monotonic
+        self._views: dict[NodeName, NodeLock] = {}
         self._stands: dict[NodeName, _Stand] = {}
         self._doors: dict[NodeName, _Door] = {}
         self._takings = count(secrets.randbelow(_NANOS_PER_MICRO))
 
-    def see(self, node_name: NodeName, value: str | None) -> None:
-        """Note what a node's lock is, and wake who waits for it to change."""
-        if value is None:
+    def see(self, node_name: NodeName, lock: NodeLock | None) -> None:
+        """Note what a node's lock is, and wake who waits for it to change.
+
+        Args:
+            node_name: The node.
+            lock: As it was read or shown; None for a node that is gone.
+        """
+        if lock is None:
+            self._views.pop(node_name, None)
+        else:
+            self._views[node_name] = lock
+        if lock is None or lock.value is None:
             self._stands.pop(node_name, None)
         else:
             stand = self._stands.get(node_name)
-            if stand is None or stand.value != value:
-                self._stands[node_name] = _Stand(value, self._monotonic())
+            if stand is None or stand.value != lock.value:
+                self._stands[node_name] = _Stand(lock.value, self._monotonic())
         self.wake(node_name)
 
     def long_held(self) -> Iterator[tuple[NodeName, LockOwner]]:
@@ -141,8 +151,11 @@ class NodeLocks:
         tried: str | None = None
         try:
             while True:
-                lock = await self._cluster.read_lock(node_name)
-                self.see(node_name, lock.value)
+                lock = self._view_if_free(node_name)
+                is_read = lock is None
+                if lock is None:
+                    lock = await self._cluster.read_lock(node_name)
+                    self.see(node_name, lock)
                 self._door(node_name).changed.clear()
                 if tried is not None and lock.value == tried:
                     return Taken(tried)
@@ -151,6 +164,8 @@ class NodeLocks:
                     tried = self._fresh_value(pod)
                     if await self._is_taken(node_name, tried, lock):
                         return Taken(tried)
+                    if not is_read:
+                        continue
                 if not await self.wait(node_name, deadline, short=verdict.may_take):
                     break
         except ExtenderError:
@@ -183,12 +198,18 @@ class NodeLocks:
         except ExtenderError as error:
             _log.warning("node %s: its lock is not given back: %s", node_name, error)
 
+    def _view_if_free(self, node_name: NodeName) -> NodeLock | None:
+        """Give the last view of a free lock: a write says if it is outdated."""
+        view = self._views.get(node_name)
+        return view if view is not None and view.value is None else None
+
     async def _is_taken(self, node_name: NodeName, value: str, lock: NodeLock) -> bool:
         try:
-            await self._cluster.take_lock(node_name, value, lock)
+            taken = await self._cluster.take_lock(node_name, value, lock)
         except (Conflict, Unanswered):
+            self._views.pop(node_name, None)
             return False  # the next look tells
-        self.see(node_name, value)
+        self.see(node_name, taken)
         return True
 
     async def _give_back(self, node_name: NodeName, tried: str | None) -> None:

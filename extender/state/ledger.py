@@ -247,8 +247,11 @@ class Ledger:
     def _see_node(self, node: Node) -> None:
         known = self._nodes.get(node.name)
         self._nodes[node.name] = node
-        if known is not None and replace(known, lock=node.lock) == node:
-            return  # of all that changes of a node, the lock changes most often
+        if (
+            known is not None
+            and replace(known, lock=node.lock, version=node.version) == node
+        ):
+            return  # of all that changes of a node, these change most often
         self._fleet.put(node, self.holdings_on(node.name))
         self._freed.note(node.name, self._generation)
         if node.is_usable:

@@ -42,7 +42,15 @@ def decode_node(obj: object, kind: Kind) -> Node:
     except WireError as error:
         problems.append(str(error))
     problem = "; ".join(problems) or None
-    return Node(name, devices, allocatable_slots, problem, _lock(metadata))
+    version = metadata.get("resourceVersion")
+    return Node(
+        name,
+        devices,
+        allocatable_slots,
+        problem,
+        _lock(metadata),
+        version if isinstance(version, str) else "",
+    )
 
 
 def _lock(metadata: Mapping[str, object]) -> str | None:

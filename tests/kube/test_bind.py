@@ -41,8 +41,12 @@ async def test_one_binding_carries_all() -> None:
         assert lock is not None
         assert lock.endswith(",default,p")
         assert lock.startswith("2023-11-14T22:13:20.5")
-        writes = [one for one in server.requests if not one.startswith("GET")]
-        assert [one.partition(" ")[0] for one in writes] == ["PATCH", "POST"]
+        asked = [one.partition("?")[0] for one in server.requests if "watch" not in one]
+        assert asked[-3:] == [
+            "PATCH /api/v1/nodes/n1",
+            "GET /api/v1/pods",
+            "POST /api/v1/namespaces/default/pods/p/binding",
+        ]
         await until(lambda: not run.is_reserved())
         assert run.used() == 16_000
         assert await run.bind() == ""
@@ -55,7 +59,18 @@ async def test_label_that_was_dropped_is_written() -> None:
     server.keeps_labels = False
     async with running(server) as run:
         assert await run.bind() == ""
-        assert server.pod("p")["metadata"]["labels"] == {"hami.io/vgpu-node": "n1"}
+        expected = {"hami.io/vgpu-node": "n1"}
+        await until(lambda: server.pod("p")["metadata"].get("labels") == expected)
+
+
+async def test_label_that_cannot_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    """The pod is bound all the same, and the log says what it lacks."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.keeps_labels = False
+    server.fail("PATCH", "/pods/p", answers(503))
+    async with running(server) as run:
+        assert await run.bind() == ""
+        await until(lambda: "stays without its label" in caplog.text)
 
 
 async def test_label_is_for_this_pod_only() -> None:

@@ -47,7 +47,7 @@ async def test_bind_of_ours_is_there() -> None:
         server.put(PACKED)
         before = scores(run, PACKED)
         bind = asyncio.create_task(run.bind(PACKED, "n1"))
-        await until(lambda: bool(server.asked("GET", "/nodes/n1")))
+        await until(lambda: bool(server.asked("PATCH", "/nodes/n1")))
         other = pod("other").app("a", gpu=1, gpumem=1000)
         assert scores(run, other)["n2"] == before["n2"]
         spread = other.annotations({"hami.io/node-scheduler-policy": "spread"})
