@@ -9,12 +9,12 @@ import click
 
 from extender.cli.options import optional_cluster_option
 from extender.cli.terminal import printable
-from extender.core.model import UnreadableAllocation
+from extender.core.model import Pod, UnreadableAllocation
 from extender.core.policies import Burst
 from extender.runtime import embed, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import SchedulingSettings, Settings, http_settings
-from extender.state.holdings import Footing
+from extender.state.holdings import Footing, Standing
 from extender.state.ledger import Ledger
 
 
@@ -123,14 +123,24 @@ def _troubles(ledger: Ledger) -> Iterator[str]:
     for node in ledger.nodes.values():
         if node.inventory_problem is not None:
             yield f"node {node.name} is refused: {node.inventory_problem}"
+    for node_name, causes in ledger.overfull.causes.items():
+        for uuid, (held, size) in ledger.overfull_on(node_name).items():
+            yield (
+                f"node {node_name}: card {uuid} holds {held} of {size} "
+                f"({causes[uuid].value}); it takes nothing new until it has room"
+            )
     for pod, standing in ledger.standings():
-        where = f"pod {pod.full_name} on {pod.node_name}"
-        if standing.footing is Footing.UNMANAGED:
-            yield f"{where}: asks for cards but has no allocation; not charged"
-        elif isinstance(pod.allocation, UnreadableAllocation):
-            yield f"{where}: {pod.allocation.problem}"
-        elif standing.holding is not None:
-            totals = ledger.fleet.totals(standing.holding.node_name)
-            for uuid in standing.holding.charge:
-                if totals is not None and uuid not in totals.used:
-                    yield f"{where}: holds {uuid}, which the node does not show"
+        for trouble in _troubles_of(ledger, pod, standing):
+            yield f"pod {pod.full_name} on {pod.node_name}: {trouble}"
+
+
+def _troubles_of(ledger: Ledger, pod: Pod, standing: Standing) -> Iterator[str]:
+    if standing.footing is Footing.UNMANAGED:
+        yield "asks for cards but has no allocation; not charged"
+    elif isinstance(pod.allocation, UnreadableAllocation):
+        yield pod.allocation.problem
+    elif standing.holding is not None:
+        totals = ledger.fleet.totals(standing.holding.node_name)
+        for uuid in standing.holding.charge:
+            if totals is not None and uuid not in totals.used:
+                yield f"holds {uuid}, which the node does not show"

@@ -44,6 +44,17 @@ class Usage:
     memory_mib: int = 0
     core_percent: int = 0
 
+    def __str__(self) -> str:
+        """Tell it to people.
+
+        Example:
+            >>> print(Usage(2, 20_000, 30))
+            2 slots, 20000 MiB, 30 % of cores
+        """
+        return (
+            f"{self.slots} slots, {self.memory_mib} MiB, {self.core_percent} % of cores"
+        )
+
     def __add__(self, other: Self) -> "Usage":
         return Usage(
             self.slots + other.slots,

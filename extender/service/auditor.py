@@ -102,8 +102,8 @@ class Auditor:
         held, capacity = figures
         _log.log(
             logging.ERROR if cause is Cause.PLACED else logging.WARNING,
-            "node %s: card %s holds %s of %s, cause: %s; nothing is placed there until "
-            "it has room",
+            "node %s: card %s holds %s of %s, cause: %s; it takes nothing new until it "
+            "has room",
             node_name,
             device_uuid,
             held,

@@ -119,7 +119,7 @@ def test_serve_ends_on_sigint(tmp_path: Path) -> None:
 
 
 def test_summary_names_what_needs_a_person(tmp_path: Path) -> None:
-    """Unreadable registers and allocations, and pods that others bound."""
+    """Unreadable registers and allocations, cards that hold too much, strangers."""
     file = tmp_path / "cluster.json"
     register = {"hami.io/node-nvidia-register": "[{"}
     file.write_text(
@@ -128,11 +128,21 @@ def test_summary_names_what_needs_a_person(tmp_path: Path) -> None:
             node("broken").allocatable(10).annotations(register),
             pod("stranger").app("a", gpu=1).on("n1").phase("Running"),
             pod("damaged").app("a", gpu=1).on("n1").holding("x").phase("Running"),
+            node("full").gpu("GPU-f", memory=24_000),
+            *(
+                pod(name)
+                .app("a", gpu=1, gpumem=16_000)
+                .on("full")
+                .holding("GPU-f,NVIDIA,16000,0:;")
+                for name in "pq"
+            ),
         )
     )
     with serving(file) as (_, _, printed):
         text = "".join(printed)
-        assert "2 nodes" in text
+        assert "3 nodes" in text
+        assert "card GPU-f holds 2 slots, 32000 MiB" in text
+        assert "(inherited); it takes nothing new" in text
         assert [
             name
             for name in ("default/stranger", "default/damaged", "broken")

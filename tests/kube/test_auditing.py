@@ -182,7 +182,7 @@ async def test_overfull_cards_are_told_once(caplog: pytest.LogCaptureFixture) ->
         run.extender._auditor.tell()
         run.extender._auditor.tell()
         (line,) = [one for one in caplog.messages if "GPU-a" in one]
-        assert "memory_mib=32000" in line
+        assert "holds 2 slots, 32000 MiB, 0 % of cores of 10 slots, 24000 MiB" in line
         assert "cause: inherited" in line
         overfull = metric(run.extender, "overfull_cards", cause="inherited")
         assert overfull == 1
