@@ -162,8 +162,10 @@ class Extender:
         self._warn_once(args.pod)
         fleet, node_names = self._candidates(args)
         decision = self._decide(args.pod, fleet, node_names)
-        if decision.failed and not decision.fitting:
-            self._waker.refused(args.pod, decision.failed)
+        pod = args.pod
+        waits = pod.request.asks_for_devices and pod.request_problem is None
+        if waits and not decision.fitting:
+            self._waker.refused(pod, [*decision.failed, *decision.unresolvable])
         else:
             self._waker.forget(args.pod.uid)
         return decision

@@ -32,6 +32,18 @@ _ROOM_KEPT_SECONDS: Final = 30.0
 before."""
 
 
+@dataclass(slots=True)
+class _Room:
+    """Room on a node, by when it was noticed.
+
+    Pods are woken for it from its first time on, and it is kept in mind until the pods
+    that were refused before its last time had theirs.
+    """
+
+    first: float
+    last: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class _Woken:
     """A pod that was touched, with the room that it was touched for."""
@@ -79,11 +91,11 @@ class Waker:
         self._refusals = Refusals()
         self._generation = 0
         self._stuck: frozenset[NodeName] = frozenset()
-        self._rooms: dict[NodeName, float] = {}
+        self._rooms: dict[NodeName, _Room] = {}
         self._woken: dict[PodUID, _Woken] = {}
 
     def refused(self, pod: Pod, node_names: Collection[NodeName]) -> None:
-        """Remember that a pod waits for room on these nodes."""
+        """Remember that a pod waits for room, or better cards, on these nodes."""
         self._woken.pop(pod.uid, None)
         self._refusals.note(pod.uid, node_names, self._monotonic())
 
@@ -103,10 +115,11 @@ class Waker:
         now = self._monotonic()
         self._notice(now)
         moment = now - self._settings.patience_seconds
-        ripe = [name for name, since in self._rooms.items() if since <= moment]
+        ripe = [name for name, room in self._rooms.items() if room.first <= moment]
         if ripe and await self._has_woken_all(ripe, moment):
             for name in ripe:
-                self._rooms.pop(name, None)
+                if self._rooms[name].last <= moment:
+                    del self._rooms[name]
 
     def _notice(self, now: float) -> None:
         """Note where room appeared since the last look, and which room is given up."""
@@ -114,7 +127,7 @@ class Waker:
         freed = self._ledger.freed_since(self._generation)
         self._generation = self._ledger.generation
         for name in (*freed, *(self._stuck - stuck)):
-            self._rooms.setdefault(name, now)
+            self._rooms.setdefault(name, _Room(now)).last = now
         self._stuck = stuck
         for pod_uid, woken in list(self._woken.items()):
             if woken.until <= now:

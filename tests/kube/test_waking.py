@@ -136,6 +136,35 @@ async def test_few_are_touched_at_a_time() -> None:
         assert len(touched(server)) == len(many)
 
 
+async def test_room_that_comes_in_two_steps() -> None:
+    """The first is too small, and its patience is over before the second's."""
+    small = pod("small").app("a", gpu=1, gpumem=1000).on("n1").phase("Running")
+    small = small.holding("GPU-a,NVIDIA,1000,0:;")
+    server = ApiServer().with_all(*HELD, small)
+    async with running(server) as run:
+        await end(run, small)
+        await run.extender.wake()
+        run.clock.skipped += PATIENCE / 2
+        run.filter(WANTED)
+        await end(run)
+        await look(run, after=PATIENCE / 2)
+        assert touched(server) == []
+        run.clock.skipped += PATIENCE / 2
+        await run.extender.wake()
+        assert touched(server) == ["p"]
+
+
+async def test_node_that_registers_after_the_refusal() -> None:
+    """Then its refusal was one that no eviction changes."""
+    server = ApiServer().with_all(node("n1"), WANTED)
+    async with running(server) as run:
+        assert run.filter(WANTED).unresolvable == {"n1": "node unregistered"}
+        server.put(ONE_CARD)
+        await until(lambda: run.extender.ledger.nodes[NodeName("n1")].is_usable)
+        await look(run)
+        assert touched(server) == ["p"]
+
+
 async def test_room_of_a_lapsed_reservation() -> None:
     """It appears without any event at all."""
     other = pod("other").app("a", gpu=1, gpumem=16_000)
