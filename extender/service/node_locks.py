@@ -221,6 +221,8 @@ class NodeLocks:
     ) -> LockVerdict:
         if lock.value is None:
             return LockVerdict(may_take=True, why="it is free")
+        # While the owner is read, an event may put another value in its place.
+        stand = self._stands[node_name]
         named = decode_lock(lock.value)
         owner = None
         if named is not None:
@@ -230,7 +232,6 @@ class NodeLocks:
                 pass
             except WireError as error:
                 return LockVerdict(may_take=False, why=str(error))
-        stand = self._stands.get(node_name) or _Stand(lock.value, self._monotonic())
         if stand.owner_uid is None and owner is not None:
             stand.owner_uid = owner.uid
         seen = SeenLock(
