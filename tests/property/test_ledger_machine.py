@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
@@ -247,13 +248,15 @@ def charge_of(shown: Pod, rows: Allocation) -> Mapping[DeviceUUID, Usage]:
 
 
 def may_hold_cards(shown: Pod) -> bool:
-    """Whether a container that asks for cards may have started."""
+    """Whether a container that asks for cards may have started; some pods have none."""
     started = [
         shown.status.of(index).has_started
         for index, asked in enumerate(shown.request.containers)
         if asked.count
     ]
-    return shown.status.phase is not PodPhase.PENDING or any(started)
+    if shown.status.phase is PodPhase.PENDING:
+        return any(started)
+    return bool(started)
 
 
 def inventories() -> st.SearchStrategy[tuple[Device, ...]]:
@@ -316,6 +319,22 @@ class Machine(RuleBasedStateMachine):
         """List the pods that are shown bound, or those that are not."""
         shown = self.world.pods.values()
         return [each for each in shown if (each.node_name is not None) is is_bound]
+
+    @initialize(data=st.data())
+    def begin_in_the_midst(self, data: st.DataObject) -> None:
+        """With nodes and bound pods; a few steps seldom lead from nothing to these."""
+        cards = [card(uuid, index=index) for index, uuid in enumerate(UUIDS)]
+        for name in data.draw(
+            st.sets(st.sampled_from(NAMES), min_size=2), label="nodes"
+        ):
+            self.show_node(node(name, *cards, allocatable=30))
+        for shown in data.draw(st.permutations(PODS), label="pods")[:3]:
+            bound = replace(
+                shown,
+                node_name=data.draw(st.sampled_from(NAMES), label="on"),
+                allocation=data.draw(rows_for(shown), label="rows"),
+            )
+            self.tell(bound)
 
     # Nodes.
 
