@@ -22,6 +22,7 @@ from extender.core.model import (
     PodRequest,
     PodStatus,
     Policy,
+    Release,
     RunState,
     SandboxReadiness,
     Selection,
@@ -43,17 +44,22 @@ def timeline_effective(containers: Sequence[ContainerUsage]) -> Totals:
     return _most_held(_instants(containers, skipped=frozenset()))
 
 
-def timeline_charge(containers: Sequence[ContainerUsage], status: PodStatus) -> Totals:
+def timeline_charge(
+    containers: Sequence[ContainerUsage],
+    status: PodStatus,
+    release: Release = Release.AFTER_INIT,
+) -> Totals:
     """Start what can still start, as far as the status shows, and keep the most held.
 
     Written from the text of the accounting rule: an init has no phase any more only
     if it and every init before it are terminated with exit 0 in the present sandbox.
+    By release "never", everything can still start, however far the pod has come.
     """
     if status.phase in {PodPhase.SUCCEEDED, PodPhase.FAILED}:
         return {}
     over: set[int] = set()
     for index, container in enumerate(containers):
-        if container.lifetime is Lifetime.INIT:
+        if container.lifetime is Lifetime.INIT and release is Release.AFTER_INIT:
             if not _is_over(index, containers, status):
                 break
             over.add(index)

@@ -18,6 +18,7 @@ from extender.core.model import (
     PodRequest,
     PodStatus,
     Policy,
+    Release,
     RunState,
     SandboxReadiness,
     Selection,
@@ -118,6 +119,11 @@ def pod_statuses(
         restarted_all_at=_MOMENTS,
         is_terminating=st.booleans(),
     )
+
+
+def releases() -> st.SearchStrategy[Release]:
+    """Draw when a pod's inits are released."""
+    return st.sampled_from(Release)
 
 
 def unfinished_statuses() -> st.SearchStrategy[PodStatus]:

@@ -62,7 +62,7 @@ class ChargedPod:
         """What the pod is charged by its status; nothing while unbound."""
         if self.pod is None or self.pod.node_name is None:
             return {}
-        return current_charge(self.usages, self.pod.status)
+        return current_charge(self.usages, self.pod.status, self.pod.release)
 
 
 @click.command()
@@ -208,7 +208,7 @@ def _print_pod(console: Console, each: ChargedPod) -> None:
                 uuid,
                 totals,
                 released_inits=released_init_count(
-                    each.pod.request.lifetimes, each.pod.status
+                    each.pod.request.lifetimes, each.pod.status, each.pod.release
                 ),
             )
             console.print(indented(table))

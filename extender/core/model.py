@@ -192,7 +192,7 @@ class PodPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodStatus:
-    """What the charge depends on besides the allocation.
+    """What the charge depends on besides allocation and release.
 
     Attributes:
         phase: The pod's phase.
@@ -274,6 +274,16 @@ class Policy(StrEnum):
     SPREAD = "spread"
 
 
+class Release(StrEnum):
+    """When a pod gives back what only its inits needed."""
+
+    AFTER_INIT = "after-init"
+    """Phase by phase, as its inits exit; taken again where they run again."""
+
+    NEVER = "never"
+    """Not while it lives, so that its inits can run again at any time."""
+
+
 @dataclass(frozen=True, slots=True)
 class PodRequest:
     """All that a pod asks of one kind of device.
@@ -300,6 +310,15 @@ class PodRequest:
         """Whether any container asks for a device."""
         return any(container.count for container in self.containers)
 
+    @property
+    def inits_ask_for_devices(self) -> bool:
+        """Whether any init does; else the charge is the same by either `Release`."""
+        return any(
+            container.count
+            for lifetime, container in zip(self.lifetimes, self.containers, strict=True)
+            if lifetime is Lifetime.INIT
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Pod:
@@ -312,7 +331,8 @@ class Pod:
         request_problem: Why the request cannot be honoured as written; such a pod
             is refused on every node by this text.
         allocation: What its annotation says it holds; None when it has none.
-        status: What the charge depends on besides the allocation.
+        status: What the charge depends on besides allocation and release.
+        release: When its inits' shares are given back.
         warnings: Settings of the pod that were read as the default.
         priority: Of its class; decides which pods a nomination holds room against.
         nominated_node: Where kube-scheduler evicted others for it; None without.
@@ -329,6 +349,7 @@ class Pod:
     request_problem: str | None = None
     allocation: Allocation | UnreadableAllocation | None = None
     status: PodStatus = field(default_factory=PodStatus)
+    release: Release = Release.AFTER_INIT
     warnings: tuple[str, ...] = ()
     priority: int = 0
     nominated_node: NodeName | None = None

@@ -26,6 +26,7 @@ from extender.core.model import (
     DeviceUUID,
     Lifetime,
     PodStatus,
+    Release,
     Row,
     RunState,
     SandboxReadiness,
@@ -157,14 +158,16 @@ def steady_usage(containers: Iterable[ContainerUsage]) -> dict[DeviceUUID, Usage
 
 
 def current_charge(
-    containers: Sequence[ContainerUsage], status: PodStatus
+    containers: Sequence[ContainerUsage], status: PodStatus, release: Release
 ) -> dict[DeviceUUID, Usage]:
-    """Charge a bound pod for what its status says it can still hold.
+    """Charge a bound pod for what it can still hold, or is to be able to hold again.
 
     Args:
         containers: In start order.
         status: As the API shows it now. A pure function of it: repeated, late and
             re-listed statuses need no memory of earlier ones.
+        release: By `Release.NEVER`, an unfinished pod is charged its effective usage,
+            whatever else its status shows.
 
     Returns:
         As `effective_usage`; empty once the pod is finished.
@@ -172,15 +175,18 @@ def current_charge(
     if status.is_finished:
         return {}
     lifetimes = [container.lifetime for container in containers]
-    released_inits = released_init_count(lifetimes, status)
+    released_inits = released_init_count(lifetimes, status, release)
     return effective_usage(containers, released_inits=released_inits)
 
 
-def released_init_count(lifetimes: Sequence[Lifetime], status: PodStatus) -> int:
-    """Count the inits, from the first, that will not run again in this sandbox.
+def released_init_count(
+    lifetimes: Sequence[Lifetime], status: PodStatus, release: Release
+) -> int:
+    """Count the inits, from the first, that have no phase any more.
 
-    An init counts only if it and every init before it are terminated with exit 0 in
-    the present sandbox. The API keeps showing the exits of a former sandbox until
+    By `Release.NEVER` there are none; else those that will not run again in this
+    sandbox. Such an init, and every init before it, are terminated with exit 0 in the
+    present sandbox. The API keeps showing the exits of a former sandbox until
     each init starts again, also after the new sandbox is up; a running app, or exits
     not older than the sandbox, prove that they are of the present one. While the
     sandbox is down or all containers are being restarted, nothing is released,
@@ -195,14 +201,17 @@ def released_init_count(lifetimes: Sequence[Lifetime], status: PodStatus) -> int
         ...     sandbox=SandboxReadiness.READY,
         ...     sandbox_changed_at=40.0,
         ... )
-        >>> released_init_count([Lifetime.INIT, Lifetime.APP], status)
+        >>> lifetimes = [Lifetime.INIT, Lifetime.APP]
+        >>> released_init_count(lifetimes, status, Release.AFTER_INIT)
         1
         >>> from dataclasses import replace
         >>> recreated = replace(status, sandbox_changed_at=60.0)
-        >>> released_init_count([Lifetime.INIT, Lifetime.APP], recreated)
+        >>> released_init_count(lifetimes, recreated, Release.AFTER_INIT)
+        0
+        >>> released_init_count(lifetimes, status, Release.NEVER)
         0
     """
-    if _starts_over(status):
+    if release is Release.NEVER or _starts_over(status):
         return 0
     oldest_exit = _oldest_exit_that_counts(lifetimes, status)
     released = 0

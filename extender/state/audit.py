@@ -66,8 +66,7 @@ def _audit_pod(ledger: Ledger, pod_uid: PodUID) -> Difference | None:
     if pod is None:
         return None
     standing = ledger.standing(pod_uid)
-    earlier = standing.seen_allocations if standing else ()
-    recomputed = standing_of(pod, ledger.reservation(pod_uid), earlier).holding
+    recomputed = standing_of(pod, ledger.reservation(pod_uid), standing).holding
     recorded = standing.holding if standing else None
     if recorded is not None:
         recorded = ledger.holders_on(recorded.node_name).get(pod_uid)

@@ -11,6 +11,7 @@ from extender.core.model import (
     NodeName,
     Pod,
     PodPhase,
+    Release,
     UnreadableAllocation,
     Usage,
 )
@@ -51,16 +52,14 @@ class Standing:
         footing: Why.
         charged_by: The allocations that it is charged by: the present one, and those
             that it was edited from. The largest of them counts, per device.
+        release: What it is charged by besides: the present one, or `Release.NEVER`
+            where it was edited from that.
     """
 
     holding: Holding | None
     footing: Footing
     charged_by: tuple[Allocation, ...] = ()
-
-    @property
-    def seen_allocations(self) -> tuple[Allocation, ...]:
-        """What the API showed of a bound pod, as far as it could be read."""
-        return () if self.footing is Footing.RESERVED else self.charged_by
+    release: Release = Release.AFTER_INIT
 
 
 class Effect(IntEnum):
@@ -97,7 +96,7 @@ _NOWHERE = Standing(None, Footing.NOTHING)
 
 
 def standing_of(
-    pod: Pod, reservation: Reservation | None, earlier: tuple[Allocation, ...] = ()
+    pod: Pod, reservation: Reservation | None, former: Standing | None
 ) -> Standing:
     """Decide what a pod counts for.
 
@@ -107,15 +106,14 @@ def standing_of(
     Args:
         pod: As the API shows it.
         reservation: Ours, until the API has shown the pod bound.
-        earlier: The allocations that this UID was charged by before. Who edits the
-            annotation of a bound pod takes nothing from its containers, so the larger
-            of old and new counts; without a readable one, the old.
+        former: What this UID counted for before. Who edits the annotations of a bound
+            pod takes nothing from its containers, so the larger of old and new counts;
+            without a readable allocation, the old.
     """
     if pod.status.is_finished:
         return _NOWHERE
     if pod.node_name is not None:
-        own = tuple(each for each in earlier if _is_of(pod, each))
-        return _bound(pod, pod.node_name, reservation, own)
+        return _bound(pod, pod.node_name, reservation, former)
     return _reserved(pod, reservation) if reservation else _NOWHERE
 
 
@@ -123,23 +121,26 @@ def _bound(
     pod: Pod,
     node_name: NodeName,
     reservation: Reservation | None,
-    earlier: tuple[Allocation, ...],
+    former: Standing | None,
 ) -> Standing:
+    shown = former if former and former.footing is not Footing.RESERVED else _NOWHERE
+    earlier = tuple(each for each in shown.charged_by if _is_of(pod, each))
+    footing = Footing.ALLOCATED
     match pod.allocation:
         case None | UnreadableAllocation() if earlier:
-            return _charged(pod, node_name, earlier, Footing.LAST_READABLE)
+            charged_by, footing = earlier, Footing.LAST_READABLE
         case None:
             return _unmanaged(pod, node_name)
         case UnreadableAllocation() as unreadable:
-            if reservation is not None and reservation.node_name == node_name:
-                reserved = (reservation.allocation,)
-                return _charged(pod, node_name, reserved, Footing.LAST_READABLE)
-            return _quarantined(pod, node_name, unreadable)
+            if reservation is None or reservation.node_name != node_name:
+                return _quarantined(pod, node_name, unreadable)
+            charged_by, footing = (reservation.allocation,), Footing.LAST_READABLE
         case allocation if allocation in earlier:
-            return _charged(pod, node_name, earlier, Footing.ALLOCATED)
+            charged_by = earlier
         case allocation:
             charged_by = (*earlier, allocation)
-            return _charged(pod, node_name, charged_by, Footing.ALLOCATED)
+    release = shown.release if shown.release is Release.NEVER else pod.release
+    return _charged(pod, node_name, charged_by, release, footing)
 
 
 def _is_of(pod: Pod, allocation: Allocation) -> bool:
@@ -149,22 +150,25 @@ def _is_of(pod: Pod, allocation: Allocation) -> bool:
 
 def _reserved(pod: Pod, reservation: Reservation) -> Standing:
     charged_by = (reservation.allocation,)
-    return _charged(pod, reservation.node_name, charged_by, Footing.RESERVED)
+    node_name = reservation.node_name
+    return _charged(pod, node_name, charged_by, pod.release, Footing.RESERVED)
 
 
 def _charged(
     pod: Pod,
     node_name: NodeName,
     charged_by: tuple[Allocation, ...],
+    release: Release,
     footing: Footing,
 ) -> Standing:
     charge: dict[DeviceUUID, Usage] = {}
     for allocation in charged_by:
         containers = container_usages(pod.request.lifetimes, allocation)
-        for device_uuid, usage in current_charge(containers, pod.status).items():
+        own = current_charge(containers, pod.status, release)
+        for device_uuid, usage in own.items():
             charge[device_uuid] = charge.get(device_uuid, NOTHING).largest(usage)
     holding = Holding(node_name, charge, pod.request.kubelet_slots)
-    return Standing(holding, footing, charged_by)
+    return Standing(holding, footing, charged_by, release)
 
 
 def _unmanaged(pod: Pod, node_name: NodeName) -> Standing:

@@ -6,15 +6,7 @@ from types import MappingProxyType
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import (
-    Allocation,
-    DeviceUUID,
-    Node,
-    NodeName,
-    Pod,
-    PodUID,
-    Usage,
-)
+from extender.core.model import DeviceUUID, Node, NodeName, Pod, PodUID, Usage
 from extender.state.events import (
     Event,
     NodeGone,
@@ -162,10 +154,7 @@ class Ledger:
 
     def effect_of(self, pod: Pod) -> Effect:
         """Tell what would change if the API showed a pod so."""
-        new = standing_of(
-            pod, self._reservations.get(pod.uid), self._seen_of(pod.uid)
-        ).holding
-        return effect_of(self.holding(pod.uid), new)
+        return effect_of(self.holding(pod.uid), self._standing_of(pod).holding)
 
     def fleet_of(self, nodes: Sequence[Node]) -> Fleet:
         """Combine the inventory of `nodes` with what the ledger holds on them.
@@ -194,13 +183,7 @@ class Ledger:
         node = self._nodes.get(node_name)
         if node is not None:
             seen = {pod.uid for pod in listed} | {without}
-            standings = [
-                standing_of(
-                    pod, self._reservations.get(pod.uid), self._seen_of(pod.uid)
-                )
-                for pod in listed
-                if pod.uid != without
-            ]
+            standings = [self._standing_of(pod) for pod in listed if pod.uid != without]
             standings += [
                 self._standings[pod_uid]
                 for pod_uid, reservation in self._reservations.items()
@@ -269,9 +252,7 @@ class Ledger:
 
     def _restate(self, pod: Pod) -> None:
         before = self._standings.get(pod.uid)
-        standing = standing_of(
-            pod, self._reservations.get(pod.uid), self._seen_of(pod.uid)
-        )
+        standing = self._standing_of(pod)
         self._pods[pod.uid] = pod
         former = self._nominated.get(pod.uid)
         if former is not None and former.nominated_node != pod.nominated_node:
@@ -284,9 +265,10 @@ class Ledger:
         self._replace(pod.uid, before.holding if before else None, standing.holding)
         self._judge_holding(_bound_holding(before), _bound_holding(standing))
 
-    def _seen_of(self, pod_uid: PodUID) -> tuple[Allocation, ...]:
-        standing = self._standings.get(pod_uid)
-        return standing.seen_allocations if standing else ()
+    def _standing_of(self, pod: Pod) -> Standing:
+        return standing_of(
+            pod, self._reservations.get(pod.uid), self._standings.get(pod.uid)
+        )
 
     def _unreserve(self, pod_uid: PodUID) -> None:
         if self._reservations.pop(pod_uid, None) is None:
@@ -336,9 +318,7 @@ class Ledger:
         self._fleet = Fleet()
         self._held_on = {}
         for pod_uid, pod in self._pods.items():
-            standing = standing_of(
-                pod, self._reservations.get(pod_uid), self._seen_of(pod_uid)
-            )
+            standing = self._standing_of(pod)
             self._standings[pod_uid] = standing
             if standing.holding is not None:
                 held = self._held_on.setdefault(standing.holding.node_name, {})

@@ -19,7 +19,7 @@ class Cause(StrEnum):
 
     RE_INFLATED = "re-inflated"
     """A pod that was there counts more than before: its inits run again, or its
-    allocation was edited."""
+    allocation or release was edited."""
 
     INHERITED = "inherited"
     """It was so when this process started, or when the node came."""

@@ -16,6 +16,7 @@ from extender.core.model import (
     Lifetime,
     PodPhase,
     PodStatus,
+    Release,
     RunState,
     SandboxReadiness,
     Usage,
@@ -30,6 +31,7 @@ from tests.strategies import (
     held_usages,
     living_pods,
     pod_statuses,
+    releases,
     unfinished_statuses,
 )
 
@@ -42,21 +44,35 @@ def test_effective_usage_is_the_most_that_the_timeline_holds(
     assert effective_usage(containers) == timeline_effective(containers)
 
 
-@given(container_usages(), pod_statuses())
+@given(container_usages(), pod_statuses(), releases())
 def test_current_charge_is_the_most_that_can_still_be_held(
-    containers: list[ContainerUsage], status: PodStatus
+    containers: list[ContainerUsage], status: PodStatus, release: Release
 ) -> None:
     """For any status, the charge is the peak of what the status leaves to come."""
-    assert current_charge(containers, status) == timeline_charge(containers, status)
+    expected = timeline_charge(containers, status, release)
+    assert current_charge(containers, status, release) == expected
 
 
-@given(living_pods())
+@given(living_pods(), releases())
 def test_current_charge_releases_exactly_what_cannot_run_again(
-    case: tuple[list[ContainerUsage], PodStatus],
+    case: tuple[list[ContainerUsage], PodStatus], release: Release
 ) -> None:
     """The same where inits dominate and most of them have exited."""
     containers, status = case
-    assert current_charge(containers, status) == timeline_charge(containers, status)
+    expected = timeline_charge(containers, status, release)
+    assert current_charge(containers, status, release) == expected
+
+
+@given(living_pods(), unfinished_statuses())
+def test_by_release_never_an_unfinished_pod_is_charged_alike_by_any_status(
+    case: tuple[list[ContainerUsage], PodStatus], other: PodStatus
+) -> None:
+    """Its effective usage; so it is never charged more than before, nor less."""
+    containers, status = case
+    for shown in (other, replace(status, phase=other.phase)):
+        charge = current_charge(containers, shown, Release.NEVER)
+        assert charge == effective_usage(containers)
+        assert at_most(current_charge(containers, shown, Release.AFTER_INIT), charge)
 
 
 @given(container_usages(), container_usage(Lifetime.APP))
@@ -114,22 +130,26 @@ def test_steady_usage_is_within_effective_usage(
     assert at_most(steady_usage(containers), effective_usage(containers))
 
 
-@given(container_usages(), unfinished_statuses())
+@given(container_usages(), unfinished_statuses(), releases())
 def test_an_unfinished_pod_is_charged_between_steady_and_effective_usage(
-    containers: list[ContainerUsage], status: PodStatus
+    containers: list[ContainerUsage], status: PodStatus, release: Release
 ) -> None:
     """No status takes away sidecars and apps, and none adds to the peak."""
-    charge = current_charge(containers, status)
+    charge = current_charge(containers, status, release)
     assert at_most(steady_usage(containers), charge)
     assert at_most(charge, effective_usage(containers))
 
 
-@given(container_usages(), pod_statuses(phases=(PodPhase.SUCCEEDED, PodPhase.FAILED)))
+@given(
+    container_usages(),
+    pod_statuses(phases=(PodPhase.SUCCEEDED, PodPhase.FAILED)),
+    releases(),
+)
 def test_a_finished_pod_is_charged_nothing(
-    containers: list[ContainerUsage], status: PodStatus
+    containers: list[ContainerUsage], status: PodStatus, release: Release
 ) -> None:
     """Whatever else its status shows."""
-    assert current_charge(containers, status) == {}
+    assert current_charge(containers, status, release) == {}
 
 
 @given(container_usages())
@@ -139,7 +159,7 @@ def test_inits_that_exit_well_in_order_release_step_by_step(
     """From effective usage down to steady usage, never up, one init at a time."""
     inits = sum(container.lifetime is Lifetime.INIT for container in containers)
     charges = [
-        current_charge(containers, after_inits(containers, exited))
+        released(containers, after_inits(containers, exited))
         for exited in range(inits + 1)
     ]
     assert charges[0] == effective_usage(containers)
@@ -164,18 +184,20 @@ def test_an_exit_behind_an_unfinished_init_releases_nothing(
     stuck = data.draw(st.sampled_from(range(len(inits))), label="stuck init")
     done[inits[stuck]] = ContainerStatus(RunState.RUNNING, has_started=True)
     status = replace(after_inits(containers, 0), containers=tuple(done))
-    expected = current_charge(containers, after_inits(containers, stuck))
-    assert current_charge(containers, status) == expected
+    expected = released(containers, after_inits(containers, stuck))
+    assert released(containers, status) == expected
 
 
-@given(living_pods())
+@given(living_pods(), releases())
 def test_a_terminating_pod_is_never_charged_more(
-    case: tuple[list[ContainerUsage], PodStatus],
+    case: tuple[list[ContainerUsage], PodStatus], release: Release
 ) -> None:
     """A deletion alone never raises the charge."""
     containers, status = case
-    staying = current_charge(containers, replace(status, is_terminating=False))
-    leaving = current_charge(containers, replace(status, is_terminating=True))
+    staying, leaving = (
+        current_charge(containers, replace(status, is_terminating=is_leaving), release)
+        for is_leaving in (False, True)
+    )
     assert at_most(leaving, staying)
 
 
@@ -195,7 +217,7 @@ def test_a_pod_in_another_sandbox_is_charged_in_full_until_an_init_runs_again(
         sandbox=SandboxReadiness.READY,
         sandbox_changed_at=61.0,
     )
-    assert current_charge(containers, recreated) == effective_usage(containers)
+    assert released(containers, recreated) == effective_usage(containers)
 
 
 @given(container_usages(), pod_statuses(), st.data())
@@ -215,7 +237,12 @@ def test_what_a_sidecar_shows_never_matters(
         RunState.TERMINATED, exit_code=0, finished_at=60.0, has_started=True
     )
     restarted = replace(status, containers=tuple(shown))
-    assert current_charge(containers, restarted) == current_charge(containers, status)
+    assert released(containers, restarted) == released(containers, status)
+
+
+def released(containers: Sequence[ContainerUsage], status: PodStatus) -> Charge:
+    """Charge a pod whose inits are released as they exit."""
+    return current_charge(containers, status, Release.AFTER_INIT)
 
 
 def at_most(charge: Charge, limit: Charge) -> bool:

@@ -28,6 +28,7 @@ from extender.core.model import (
     PodPhase,
     PodStatus,
     PodUID,
+    Release,
     RunState,
     SandboxReadiness,
     Share,
@@ -49,7 +50,7 @@ from extender.state.ledger import Ledger
 from extender.state.overfull import Cause
 from extender.verbs.filter import filter_nodes
 from tests.oracles import kubelet_slots, timeline_charge
-from tests.strategies import pod_statuses
+from tests.strategies import pod_statuses, releases
 from tests.values import (
     IDLE_APP,
     N1,
@@ -90,6 +91,8 @@ class World:
         reserved: Place and rows of pods that are not shown bound.
         rows: What was read of each bound pod's allocation, while it counts; the
             largest counts.
+        keepers: Pods of which, while they were charged by rows, release "never" was
+            read.
         views: Every pod as it was ever shown.
         only_read: Pods that were reserved for, and never shown.
     """
@@ -98,6 +101,7 @@ class World:
     pods: dict[PodUID, Pod] = field(default_factory=dict)
     reserved: dict[PodUID, tuple[NodeName, Allocation]] = field(default_factory=dict)
     rows: dict[PodUID, list[Allocation]] = field(default_factory=dict)
+    keepers: set[PodUID] = field(default_factory=set)
     views: list[Pod] = field(default_factory=list)
     only_read: set[PodUID] = field(default_factory=set)
 
@@ -110,6 +114,7 @@ class World:
         self.pods[shown.uid] = shown
         self.only_read.discard(shown.uid)
         self._note_rows(shown)
+        self._note_release(shown)
         if shown.node_name is not None:
             self.reserved.pop(shown.uid, None)
 
@@ -128,6 +133,13 @@ class World:
         self.only_read.discard(uid)
         self.reserved.pop(uid, None)
         self.rows.pop(uid, None)
+        self.keepers.discard(uid)
+
+    def _note_release(self, shown: Pod) -> None:
+        if not self.rows[shown.uid]:
+            self.keepers.discard(shown.uid)
+        elif shown.release is Release.NEVER:
+            self.keepers.add(shown.uid)
 
     def _note_rows(self, shown: Pod) -> None:
         rows = self.rows.setdefault(shown.uid, [])
@@ -145,6 +157,10 @@ class World:
         if shown.node_name is None and shown.uid in self.reserved:
             return [self.reserved[shown.uid][1]]
         return self.rows.get(shown.uid, [])
+
+    def release_of(self, shown: Pod) -> Release:
+        """Tell which release a pod is charged by: the one that charges more."""
+        return Release.NEVER if shown.uid in self.keepers else shown.release
 
     def place_of(self, shown: Pod) -> NodeName | None:
         """Tell where a pod counts; None where it does not."""
@@ -199,7 +215,8 @@ class World:
                 continue
             slots += kubelet_slots(each.request.lifetimes, each.request.containers)
             if self.rows_of(each):
-                for uuid, usage in largest_charge(each, self.rows_of(each)).items():
+                charge = largest_charge(each, self.rows_of(each), self.release_of(each))
+                for uuid, usage in charge.items():
                     if uuid in used:
                         used[uuid] += usage
             elif isinstance(each.allocation, UnreadableAllocation):
@@ -220,11 +237,13 @@ def is_late(shown: Pod, known: Pod) -> bool:
     return unbinds or (is_over(known) and not is_over(shown))
 
 
-def largest_charge(shown: Pod, rows: list[Allocation]) -> dict[DeviceUUID, Usage]:
+def largest_charge(
+    shown: Pod, rows: list[Allocation], release: Release
+) -> dict[DeviceUUID, Usage]:
     """Charge a pod by the larger of what its annotation said, now and before."""
     largest: dict[DeviceUUID, Usage] = {}
     for each in rows:
-        for uuid, usage in charge_of(shown, each).items():
+        for uuid, usage in charge_of(shown, each, release).items():
             before = largest.get(uuid, Usage())
             largest[uuid] = Usage(
                 max(before.slots, usage.slots),
@@ -234,7 +253,9 @@ def largest_charge(shown: Pod, rows: list[Allocation]) -> dict[DeviceUUID, Usage
     return largest
 
 
-def charge_of(shown: Pod, rows: Allocation) -> Mapping[DeviceUUID, Usage]:
+def charge_of(
+    shown: Pod, rows: Allocation, release: Release
+) -> Mapping[DeviceUUID, Usage]:
     """Charge a pod by the timeline of what can still start."""
     containers = []
     for lifetime, shares in zip(shown.request.lifetimes, rows, strict=True):
@@ -244,7 +265,7 @@ def charge_of(shown: Pod, rows: Allocation) -> Mapping[DeviceUUID, Usage]:
             added = Usage(1, share.memory_mib, share.core_percent)
             held[share.device_uuid] = before + added
         containers.append(ContainerUsage(lifetime, held))
-    return timeline_charge(containers, shown.status)
+    return timeline_charge(containers, shown.status, release)
 
 
 def may_hold_cards(shown: Pod) -> bool:
@@ -333,6 +354,7 @@ class Machine(RuleBasedStateMachine):
                 shown,
                 node_name=data.draw(st.sampled_from(NAMES), label="on"),
                 allocation=data.draw(rows_for(shown), label="rows"),
+                release=data.draw(releases(), label="release"),
             )
             self.tell(bound)
 
@@ -376,7 +398,8 @@ class Machine(RuleBasedStateMachine):
         """Unbound, in some cases with the annotations of another life."""
         if shown.uid not in self.world.pods:
             stale = data.draw(st.none() | rows_for(shown) | torn_texts(), label="stale")
-            self.tell(replace(shown, allocation=stale))
+            release = data.draw(releases(), label="release")
+            self.tell(replace(shown, allocation=stale, release=release))
 
     @rule(shown=st.sampled_from(PODS), name=st.sampled_from(NAMES), data=st.data())
     def reserve(self, shown: Pod, name: NodeName, data: st.DataObject) -> None:
@@ -443,13 +466,7 @@ class Machine(RuleBasedStateMachine):
     def let_inits_exit(self, data: st.DataObject, done: int) -> None:
         """The first ones have exited well in the present sandbox."""
         shown = self.pick(data, is_bound=True)
-        status = replace(
-            _COLD,
-            containers=tuple(_after_inits(shown, done)),
-            sandbox=SandboxReadiness.READY,
-            sandbox_changed_at=50.0,
-        )
-        self.tell(replace(shown, status=status))
+        self.tell(replace(shown, status=_with_inits_over(shown, done)))
 
     @precondition(lambda self: self.pods(is_bound=True))
     @rule(data=st.data(), is_up=st.booleans())
@@ -481,6 +498,17 @@ class Machine(RuleBasedStateMachine):
         rows = data.draw(rows_for(shown), label="rows")
         self.tell(replace(shown, allocation=rows))
 
+    @precondition(lambda self: self.pods(is_bound=True))
+    @rule(data=st.data(), written=st.lists(releases(), min_size=1, max_size=3))
+    def edit_the_release(self, data: st.DataObject, written: list[Release]) -> None:
+        """Somebody wrote over it, in most cases of a pod that has let its inits go."""
+        shown = self.pick(data, is_bound=True)
+        if data.draw(st.integers(0, 3), label="as it is") and not is_over(shown):
+            shown = replace(shown, status=_with_inits_over(shown, done=3))
+            self.tell(shown)
+        for release in written:
+            self.tell(replace(shown, release=release))
+
     # Lists.
 
     @rule()
@@ -501,6 +529,7 @@ class Machine(RuleBasedStateMachine):
             self.world.lose(uid)
         self.world.reserved.clear()
         self.world.rows.clear()
+        self.world.keepers.clear()
         for shown in list(self.world.pods.values()):
             self.world.show(shown)
         self.ledger = Ledger()
@@ -575,6 +604,15 @@ class Machine(RuleBasedStateMachine):
         owned = [self.ledger.holding(uid) for uid in self.ledger.pods]
         assert len(kept) == len([holding for holding in owned if holding])
         assert all(self.ledger._held_on.values())
+
+
+def _with_inits_over(shown: Pod, done: int) -> PodStatus:
+    return replace(
+        _COLD,
+        containers=tuple(_after_inits(shown, done)),
+        sandbox=SandboxReadiness.READY,
+        sandbox_changed_at=50.0,
+    )
 
 
 def _after_inits(shown: Pod, done: int) -> list[ContainerStatus]:

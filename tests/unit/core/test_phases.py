@@ -1,5 +1,6 @@
 """The accounting rule, case by case; memory in MiB on the card GPU-a."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -12,6 +13,7 @@ from extender.core.model import (
     Lifetime,
     PodPhase,
     PodStatus,
+    Release,
     RunState,
     SandboxReadiness,
     Share,
@@ -77,6 +79,15 @@ def shows(*containers: ContainerStatus) -> PodStatus:
         sandbox=SandboxReadiness.READY,
         sandbox_changed_at=SANDBOX_UP_AT,
     )
+
+
+def charge_now(
+    containers: Sequence[ContainerUsage],
+    status: PodStatus,
+    release: Release = Release.AFTER_INIT,
+) -> dict[DeviceUUID, Usage]:
+    """Charge a bound pod, by the default release unless told otherwise."""
+    return current_charge(containers, status, release)
 
 
 def memory(charge: dict[DeviceUUID, Usage], device_uuid: DeviceUUID = GPU_A) -> int:
@@ -297,22 +308,20 @@ LIVES = {
 @pytest.mark.parametrize("case", LIVES.values(), ids=LIVES)
 def test_a_living_pod_is_charged_what_it_can_still_hold(case: Life) -> None:
     """Each claim of the table holds, in a sandbox that is up."""
-    assert memory(current_charge(case.containers, case.status)) == case.memory_mib
+    assert memory(charge_now(case.containers, case.status)) == case.memory_mib
 
 
 def test_a_released_init_frees_a_card_that_nothing_else_of_the_pod_names() -> None:
     """The card leaves the charge; it is not there with zero."""
     containers = [init(7_000, on=GPU_B), app(3_000)]
-    assert current_charge(containers, shows(exited(), WAITING)) == {
-        GPU_A: Usage(1, 3_000)
-    }
+    assert charge_now(containers, shows(exited(), WAITING)) == {GPU_A: Usage(1, 3_000)}
 
 
 def test_release_lowers_each_dimension_to_the_largest_phase_that_is_left() -> None:
     """The memory peak leaves with the first init, the cores stay with the second."""
     containers = [init(20_000, 0), init(1_000, 90), app(500, 5), app(500, 5)]
-    before = current_charge(containers, shows(RUNNING, WAITING, WAITING, WAITING))
-    after = current_charge(containers, shows(exited(), RUNNING, WAITING, WAITING))
+    before = charge_now(containers, shows(RUNNING, WAITING, WAITING, WAITING))
+    after = charge_now(containers, shows(exited(), RUNNING, WAITING, WAITING))
     assert before == {GPU_A: Usage(2, 20_000, 90)}
     assert after == {GPU_A: Usage(2, 1_000, 90)}
 
@@ -404,20 +413,20 @@ def test_an_init_is_released_only_in_the_present_sandbox(
     status: PodStatus, memory_mib: int
 ) -> None:
     """A sandbox that is made again runs the inits again, from the first."""
-    assert memory(current_charge(SIDECAR_FIRST, status)) == memory_mib
+    assert memory(charge_now(SIDECAR_FIRST, status)) == memory_mib
 
 
 def test_inits_are_released_again_one_by_one_in_a_new_sandbox() -> None:
     """The first has run again; the second still shows its exit of the old sandbox."""
     status = shows(exited(), RUNNING, exited(at=SANDBOX_UP_AT - 1), WAITING)
-    assert memory(current_charge(TWO_INITS, status)) == 17_000
+    assert memory(charge_now(TWO_INITS, status)) == 17_000
 
 
 def test_the_first_init_of_a_new_sandbox_counts_before_it_starts() -> None:
     """Both exits are shown, both are old: both inits will run."""
     old = exited(at=SANDBOX_UP_AT - 1)
     status = shows(old, RUNNING, old, WAITING)
-    assert memory(current_charge(TWO_INITS, status)) == 20_000
+    assert memory(charge_now(TWO_INITS, status)) == 20_000
 
 
 # The end.
@@ -453,7 +462,7 @@ def test_a_terminating_pod_is_charged_but_not_inflated_again(
 ) -> None:
     """It starts nothing any more, and holds what it holds until it is gone."""
     leaving = replace(status, is_terminating=True)
-    assert memory(current_charge(SIDECAR_FIRST, leaving)) == memory_mib
+    assert memory(charge_now(SIDECAR_FIRST, leaving)) == memory_mib
 
 
 @pytest.mark.parametrize("phase", [PodPhase.SUCCEEDED, PodPhase.FAILED])
@@ -464,7 +473,7 @@ def test_a_finished_pod_is_charged_nothing(
     """Whatever its containers and conditions still show."""
     for status in (AFTER_INIT, FROM_FORMER_SANDBOX, PodStatus()):
         finished = replace(status, phase=phase, is_terminating=is_terminating)
-        assert current_charge(SIDECAR_FIRST, finished) == {}
+        assert charge_now(SIDECAR_FIRST, finished) == {}
 
 
 @pytest.mark.parametrize(
@@ -475,14 +484,14 @@ def test_an_unfinished_pod_is_charged_by_its_containers_not_its_phase(
 ) -> None:
     """A lost node reports Unknown; its pods still hold their cards."""
     status = replace(AFTER_INIT, phase=phase)
-    assert memory(current_charge(SIDECAR_FIRST, status)) == 12_000
+    assert memory(charge_now(SIDECAR_FIRST, status)) == 12_000
 
 
 def test_a_status_counts_without_memory_of_earlier_ones() -> None:
     """The same status gives the same charge, whatever came between."""
-    first = current_charge(SIDECAR_FIRST, AFTER_INIT)
-    current_charge(SIDECAR_FIRST, FROM_FORMER_SANDBOX)
-    assert current_charge(SIDECAR_FIRST, AFTER_INIT) == first
+    first = charge_now(SIDECAR_FIRST, AFTER_INIT)
+    charge_now(SIDECAR_FIRST, FROM_FORMER_SANDBOX)
+    assert charge_now(SIDECAR_FIRST, AFTER_INIT) == first
 
 
 def test_released_inits_are_counted_without_the_sidecars_between_them() -> None:
@@ -495,4 +504,66 @@ def test_released_inits_are_counted_without_the_sidecars_between_them() -> None:
         Lifetime.APP,
     ]
     status = shows(RUNNING, exited(), RUNNING, exited(), WAITING)
-    assert released_init_count(lifetimes, status) == 2
+    assert released_init_count(lifetimes, status, Release.AFTER_INIT) == 2
+    assert released_init_count(lifetimes, status, Release.NEVER) == 0
+
+
+# By release never, its status takes nothing off while it lives.
+
+KEEPERS = {
+    "sidecar first": (SIDECAR_FIRST, 22_000),
+    "init first": (INIT_FIRST, 20_000),
+    "the first of two inits is the largest": (TWO_INITS, 20_000),
+    "the second of two inits is the largest": (
+        (init(2_000), init(20_000), sidecar(1_000), app(10_000)),
+        20_000,
+    ),
+    "sidecars and apps are the largest": (
+        (init(11_000), sidecar(2_000), app(10_000)),
+        12_000,
+    ),
+}
+
+INITS_OVER = shows(exited(), exited(), exited(), RUNNING)
+
+KEPT_BY = {
+    "nothing started": PodStatus(),
+    "its inits are over": INITS_OVER,
+    "its inits failed": shows(exited(1), exited(1), exited(1), WAITING),
+    "it runs": replace(INITS_OVER, phase=PodPhase.RUNNING),
+    "its node is lost": replace(INITS_OVER, phase=PodPhase.UNKNOWN),
+    "its sandbox is down": replace(INITS_OVER, sandbox=NOT_READY),
+    "its sandbox is new": replace(INITS_OVER, sandbox_changed_at=900.0),
+    "all is being restarted": replace(INITS_OVER, is_restarting_all=True),
+    "it is terminating": replace(INITS_OVER, is_terminating=True),
+    "it is terminating, and its sandbox is down": replace(
+        INITS_OVER, is_terminating=True, sandbox=NOT_READY
+    ),
+}
+
+
+@pytest.mark.parametrize(("containers", "memory_mib"), KEEPERS.values(), ids=KEEPERS)
+@pytest.mark.parametrize("status", KEPT_BY.values(), ids=KEPT_BY)
+def test_by_release_never_a_living_pod_keeps_its_peak(
+    containers: tuple[ContainerUsage, ...], memory_mib: int, status: PodStatus
+) -> None:
+    """Its inits may run again, so what they needed is given to nobody."""
+    charge = charge_now(containers, status, Release.NEVER)
+    assert memory(charge) == memory_mib
+    assert charge == effective_usage(containers)
+
+
+@pytest.mark.parametrize("phase", [PodPhase.SUCCEEDED, PodPhase.FAILED])
+def test_by_release_never_a_finished_pod_is_charged_nothing(phase: PodPhase) -> None:
+    """Its inits do not run again, terminating or not."""
+    for status in (AFTER_INIT, replace(AFTER_INIT, is_terminating=True)):
+        finished = replace(status, phase=phase)
+        assert charge_now(SIDECAR_FIRST, finished, Release.NEVER) == {}
+
+
+def test_release_changes_nothing_for_a_pod_whose_inits_are_sidecars() -> None:
+    """It is at steady usage from the start."""
+    containers = (sidecar(2_000), sidecar(3_000), app(10_000))
+    for status in (PodStatus(), shows(RUNNING, RUNNING, RUNNING)):
+        for release in Release:
+            assert memory(charge_now(containers, status, release)) == 15_000

@@ -15,6 +15,7 @@ from extender.core.model import (
     PodPhase,
     PodStatus,
     PodUID,
+    Release,
     RunState,
     SandboxReadiness,
     UnreadableAllocation,
@@ -755,6 +756,100 @@ def test_what_a_bound_pod_holds_is_not_talked_away(
     ledger = ledger_after(*events)
     assert used(ledger) == expected
     assert audit(ledger) == []
+
+
+# When inits are released, and edits of that.
+
+INIT_OVER = pod(
+    "p",
+    request(init(20_000), app(3_000)),
+    on=N1,
+    allocation=(row(("GPU-a", 20_000, 0)), row(("GPU-a", 3_000, 0))),
+    status=showing(EXITED, RUNNING),
+)
+KEEPER = replace(INIT_OVER, release=Release.NEVER)
+REWRITTEN = (row(("GPU-a", 8_000, 0)), row(("GPU-a", 4_000, 0)))
+KEPT, GIVEN_BACK = (1, 20_000, 0, 1), (1, 3_000, 0, 1)
+
+RELEASES: dict[str, tuple[list[Event], tuple[int, int, int, int]]] = {
+    "after init": ([PodSeen(INIT_OVER)], GIVEN_BACK),
+    "never": ([PodSeen(KEEPER)], KEPT),
+    "never, while it goes": (
+        [PodSeen(replace(KEEPER, status=replace(KEEPER.status, is_terminating=True)))],
+        KEPT,
+    ),
+    "never, until it has ended": (
+        [PodSeen(KEEPER), PodSeen(replace(KEEPER, status=ended(PodPhase.SUCCEEDED)))],
+        FREE,
+    ),
+    "never, until it is gone": ([PodSeen(KEEPER), PodGone(KEEPER.uid)], FREE),
+    "edited to never": ([PodSeen(INIT_OVER), PodSeen(KEEPER)], KEPT),
+    "edited from never: never counts until a restart": (
+        [PodSeen(KEEPER), PodSeen(INIT_OVER)],
+        KEPT,
+    ),
+    "edited to never and back": (
+        [PodSeen(INIT_OVER), PodSeen(KEEPER), PodSeen(INIT_OVER)],
+        KEPT,
+    ),
+    "edited from never, and seen again": (
+        [PodSeen(KEEPER), *[PodSeen(INIT_OVER)] * 3],
+        KEPT,
+    ),
+    "never, and the allocation was taken away": (
+        [PodSeen(KEEPER), PodSeen(replace(INIT_OVER, allocation=None))],
+        KEPT,
+    ),
+    "edited to never while the allocation is garbled": (
+        [PodSeen(INIT_OVER), PodSeen(replace(KEEPER, allocation=TORN))],
+        KEPT,
+    ),
+    "edited from never, and other rows: the larger of both, at its peak": (
+        [PodSeen(KEEPER), PodSeen(replace(INIT_OVER, allocation=REWRITTEN))],
+        KEPT,
+    ),
+    "other rows, never": (
+        [PodSeen(replace(KEEPER, allocation=REWRITTEN))],
+        (1, 8_000, 0, 1),
+    ),
+    "reserved by never, and bound by another replica by after init": (
+        [
+            Reserved(replace(KEEPER, node_name=None), N1, REWRITTEN),
+            PodSeen(INIT_OVER),
+        ],
+        GIVEN_BACK,
+    ),
+    "unmanaged by never, then with rows by after init": (
+        [PodSeen(replace(KEEPER, allocation=None)), PodSeen(INIT_OVER)],
+        GIVEN_BACK,
+    ),
+}
+
+
+@pytest.mark.parametrize(("events", "expected"), RELEASES.values(), ids=RELEASES)
+def test_a_pod_is_charged_by_its_release(
+    events: list[Event], expected: tuple[int, int, int, int]
+) -> None:
+    """An edit of a bound pod can raise its charge, and never lowers it."""
+    ledger = ledger_after(*events)
+    assert used(ledger) == expected
+    assert audit(ledger) == []
+
+
+def test_a_list_is_judged_by_the_same_release() -> None:
+    """The list of a node's pods that bind reads charges as the events do."""
+    ledger = ledger_after(PodSeen(KEEPER))
+    for listed in (KEEPER, INIT_OVER):
+        fleet = ledger.fleet_as_listed(N1, [listed], PodUID("another"))
+        assert fleet.totals(N1) == ledger.fleet.totals(N1)
+    unseen = replace(INIT_OVER, uid=PodUID("unseen"))
+    for listed, memory_mib in (
+        (unseen, 3_000),
+        (replace(unseen, release=Release.NEVER), 20_000),
+    ):
+        totals = ledger.fleet_as_listed(N1, [listed], PodUID("another")).totals(N1)
+        assert totals is not None
+        assert totals.used[GPU_A].memory_mib == memory_mib
 
 
 def test_a_garbled_annotation_of_a_pod_without_gpus_closes_no_node() -> None:
