@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.core.kinds import NVIDIA, Kind
-from extender.core.model import Policy
+from extender.core.model import Policy, Release
 from extender.core.policies import Burst
 from extender.errors import SettingsError
 from extender.wire.pods import PodReader
@@ -27,12 +27,16 @@ class SchedulingSettings:
     node_policy: Policy = Policy.BINPACK
     """For pods that name no node policy. HAMi's default."""
 
+    release: Release = Release.AFTER_INIT
+    """For pods that name none. What a bound pod was charged by is written on it, so
+    another setting counts for pods that are bound from then on."""
+
     burst: Burst = Burst.PACKING
     """Whether a burst of pods waits for the best node's lock, or goes to others."""
 
     def reader(self) -> PodReader:
         """Give what reads pods by these settings."""
-        return PodReader(self.kind, self.device_policy, self.node_policy)
+        return PodReader(self.kind, self.device_policy, self.node_policy, self.release)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

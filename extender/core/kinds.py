@@ -51,7 +51,7 @@ class Kind:
     """Pod annotation: cards that are not accepted."""
 
     unbuilt_annotations: tuple[str, ...] = ()
-    """Pod annotations that HAMi honours and this release reads as unset."""
+    """Pod annotations that HAMi honours and this version reads as unset."""
 
     memory_factor: int = 1
     """MiB per unit of `memory_resource`; below 1 counts as 1."""

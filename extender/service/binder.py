@@ -22,6 +22,7 @@ from extender.verbs.bind import choose_devices
 from extender.verbs.verdicts import judge_node
 from extender.wire.allocation import allocation_annotations, allocation_labels
 from extender.wire.extender_v1 import BindingArgs
+from extender.wire.pod_settings import release_annotations
 
 _log = logging.getLogger(__name__)
 
@@ -193,7 +194,7 @@ class Binder:
                 return self._why_not(fleet, shown, args.node_name, own)
             self._ledger.apply(Reserved(shown, args.node_name, allocation))
             is_ours_to_release = False
-            return await self._write(args, allocation, lock.value)
+            return await self._write(shown, args, allocation, lock.value)
         finally:
             if is_ours_to_release:
                 await self._locks.release(args.node_name, lock.value)
@@ -228,11 +229,11 @@ class Binder:
         return False
 
     async def _write(
-        self, args: BindingArgs, allocation: Allocation, lock_value: str
+        self, pod: Pod, args: BindingArgs, allocation: Allocation, lock_value: str
     ) -> str:
-        annotations = allocation_annotations(
-            self._kind, args.node_name, allocation, int(self._unix_seconds())
-        )
+        now = int(self._unix_seconds())
+        written = allocation_annotations(self._kind, args.node_name, allocation, now)
+        annotations = written | release_annotations(pod)
         binding = _binding(args, annotations, allocation_labels(args.node_name))
         self._sent.note(args, lock_value, is_answered=False)
         try:

@@ -1,16 +1,25 @@
 """The annotations by which a pod steers its placement."""
 
 from collections.abc import Mapping
-from typing import Final
+from enum import StrEnum
+from typing import Final, TypeVar
 
 from extender.core.kinds import Kind
-from extender.core.model import ANY_DEVICE, DeviceUUID, Policy, Selection
+from extender.core.model import (
+    ANY_DEVICE,
+    DeviceUUID,
+    Pod,
+    Policy,
+    Release,
+    Selection,
+)
 
 DEVICE_POLICY_ANNOTATION: Final = "hami.io/gpu-scheduler-policy"
 NODE_POLICY_ANNOTATION: Final = "hami.io/node-scheduler-policy"
+RELEASE_ANNOTATION: Final = "gpu-extender/release"
 
 _UNBUILT_ANNOTATIONS: Final = ("hami.io/device-scoring-weights",)
-"""Of every kind; HAMi honours them, this release reads them as unset."""
+"""Of every kind; HAMi honours them, this version reads them as unset."""
 
 _SWITCHES: Final = frozenset({"nvidia.com/numa-bind"})
 """Annotations that ask for something only when they read as true."""
@@ -19,8 +28,11 @@ _TRUE: Final = frozenset({"1", "t", "T", "true", "True", "TRUE"})
 """As Go's strconv.ParseBool."""
 
 _POLICIES: Final[dict[str, Policy]] = {policy.value: policy for policy in Policy}
+_RELEASES: Final[dict[str, Release]] = {each.value: each for each in Release}
 
 _LONGEST_SHOWN: Final = 80
+
+_Word = TypeVar("_Word", bound=StrEnum)
 
 
 def read_selection(annotations: Mapping[str, str], kind: Kind) -> Selection:
@@ -63,21 +75,49 @@ def read_policy(
         default: What counts when it is missing or not known.
         warnings: A text is added here.
     """
+    return _read_word(annotations, name, _POLICIES, default, warnings)
+
+
+def read_release(
+    annotations: Mapping[str, str], default: Release, warnings: list[str]
+) -> Release:
+    """Read when a pod's inits are released; as `read_policy`."""
+    return _read_word(annotations, RELEASE_ANNOTATION, _RELEASES, default, warnings)
+
+
+def release_annotations(pod: Pod) -> dict[str, str]:
+    """Write, at bind, by which release the pod is charged from then on.
+
+    Without it, another setting of the cluster would charge pods anew that are bound.
+    None for a pod that is charged the same by either.
+    """
+    if not pod.request.inits_ask_for_devices:
+        return {}
+    return {RELEASE_ANNOTATION: pod.release.value}
+
+
+def _read_word(
+    annotations: Mapping[str, str],
+    name: str,
+    words: Mapping[str, _Word],
+    default: _Word,
+    warnings: list[str],
+) -> _Word:
     text = annotations.get(name)
     if text is None:
         return default
-    policy = _POLICIES.get(text)
-    if policy is None:
-        known = " or ".join(_POLICIES)
+    word = words.get(text)
+    if word is None:
+        known = " or ".join(words)
         warnings.append(f"{name}: {_shown(text)} is not {known}; {default} is used")
         return default
-    return policy
+    return word
 
 
 def warn_of_unbuilt(
     annotations: Mapping[str, str], kind: Kind, warnings: list[str]
 ) -> None:
-    """Add a warning for each annotation that HAMi honours and this release does not."""
+    """Add a warning for each annotation that HAMi honours and this version does not."""
     for name in (*kind.unbuilt_annotations, *_UNBUILT_ANNOTATIONS):
         text = annotations.get(name)
         if text is None or (name in _SWITCHES and text not in _TRUE):

@@ -16,6 +16,7 @@ from extender.core.model import (
     PodStatus,
     PodUID,
     Policy,
+    Release,
     UnreadableAllocation,
 )
 from extender.core.requests import kubelet_slots
@@ -35,6 +36,7 @@ from extender.wire.pod_settings import (
     DEVICE_POLICY_ANNOTATION,
     NODE_POLICY_ANNOTATION,
     read_policy,
+    read_release,
     read_selection,
     warn_of_unbuilt,
 )
@@ -51,11 +53,13 @@ class PodReader:
         kind: Gives names and defaults.
         device_policy: For pods that name none.
         node_policy: For pods that name none.
+        release: For pods that name none.
     """
 
     kind: Kind
     device_policy: Policy = Policy.SPREAD
     node_policy: Policy = Policy.BINPACK
+    release: Release = Release.AFTER_INIT
 
     def read(self, obj: object) -> Pod:
         """Read one pod, bound or not.
@@ -79,6 +83,7 @@ class PodReader:
         requests = read_requests(self.kind, declared)
         warnings: list[str] = []
         request = self._pod_request(declared, requests, annotations, warnings)
+        release = read_release(annotations, self.release, warnings)
         return Pod(
             uid=PodUID(optional_text_at(metadata, "uid", "metadata")),
             namespace=optional_text_at(metadata, "namespace", "metadata")
@@ -90,6 +95,7 @@ class PodReader:
             request_problem=requests.problem,
             allocation=self._allocation(annotations, requests),
             status=_status(pod, metadata, declared),
+            release=release,
             warnings=tuple(warnings),
             priority=_priority(spec),
             nominated_node=_nominated_node(pod),

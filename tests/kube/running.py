@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName, PodUID
+from extender.core.model import NodeName, PodUID, Release
 from extender.kube.cluster import KubeCluster
 from extender.observe.metrics import Metrics
 from extender.service import Extender
@@ -68,10 +68,14 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    server: ApiServer, *, lock_wait_seconds: float = 5.0, follows: bool = True
+    server: ApiServer,
+    *,
+    lock_wait_seconds: float = 5.0,
+    follows: bool = True,
+    release: Release = Release.AFTER_INIT,
 ) -> AsyncIterator[Running]:
     """Run an extender on a server; one that does not follow hears nothing later."""
-    reader, clock = PodReader(NVIDIA), Clock()
+    reader, clock = PodReader(NVIDIA, release=release), Clock()
     settings = Settings(bind=BindSettings(lock_wait_seconds=lock_wait_seconds))
     async with server.client() as client:
         metrics = Metrics()

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 from aiohttp import web
 
-from extender.core.model import NodeName, PodUID
+from extender.core.model import NodeName, PodUID, Release
 from tests.builders import PodBuilder, node, pod
 from tests.kube.running import ONE_CARD, WANTED, running
 from tests.kube.server import ApiServer, answers, cut, status, until
@@ -19,6 +19,7 @@ ALLOCATED: Final = "hami.io/vgpu-devices-allocated"
 TO_ALLOCATE: Final = "hami.io/vgpu-devices-to-allocate"
 PHASE: Final = "hami.io/bind-phase"
 BINDING: Final = "/pods/p/binding"
+RELEASE: Final = "gpu-extender/release"
 
 
 async def test_one_binding_carries_all() -> None:
@@ -51,6 +52,59 @@ async def test_one_binding_carries_all() -> None:
         assert run.used() == 16_000
         assert await run.bind() == ""
         assert len(server.asked("POST")) == 1
+
+
+WITH_INIT: Final = (
+    pod("p").init("i", gpu=1, gpumem=20_000).app("a", gpu=1, gpumem=8_000)
+)
+INIT_OVER: Final = WITH_INIT.sandbox().exited("i").running("a").phase("Running")
+
+CLUSTER_CHANGES: Final = {
+    "to never": (Release.AFTER_INIT, Release.NEVER, 8_000),
+    "from never": (Release.NEVER, Release.AFTER_INIT, 20_000),
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "memory_mib"), CLUSTER_CHANGES.values(), ids=CLUSTER_CHANGES
+)
+async def test_release_is_fixed_at_bind(
+    before: Release, after: Release, memory_mib: int
+) -> None:
+    """Another setting of the cluster charges nobody anew who has it in writing."""
+    server = ApiServer().with_all(ONE_CARD, WITH_INIT)
+    async with running(server, release=before) as run:
+        assert await run.bind(WITH_INIT) == ""
+        bound = server.pod("p")
+        assert bound["metadata"]["annotations"][RELEASE] == before.value
+        server.put({**bound, "status": INIT_OVER.build()["status"]})
+        await until(lambda: run.used() == memory_mib)
+    async with running(server, release=after) as run:
+        assert run.used() == memory_mib
+
+
+@pytest.mark.parametrize("default", list(Release))
+async def test_bound_pod_without_a_release_is_charged_by_the_clusters(
+    default: Release,
+) -> None:
+    """It was bound by another scheduler, or before there was the setting."""
+    rows = "GPU-a,NVIDIA,20000,0:;GPU-a,NVIDIA,8000,0:;"
+    server = ApiServer().with_all(ONE_CARD, INIT_OVER.on("n1").holding(rows))
+    async with running(server, release=default) as run:
+        assert run.used() == (20_000 if default is Release.NEVER else 8_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"), [("never", "never"), ("nevr", "after-init")]
+)
+async def test_release_of_the_pod_comes_before_the_clusters(
+    text: str, written: str
+) -> None:
+    """And one that is misspelt gives way to what is charged."""
+    server = ApiServer().with_all(ONE_CARD, WITH_INIT.annotations({RELEASE: text}))
+    async with running(server) as run:
+        assert await run.bind(WITH_INIT) == ""
+        assert server.pod("p")["metadata"]["annotations"][RELEASE] == written
 
 
 async def test_label_that_was_dropped_is_written() -> None:

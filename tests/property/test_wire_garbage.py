@@ -30,6 +30,7 @@ POD: Final = (
     .sidecar("s", gpu=1)
     .app("a", gpu=2, cores=30)
     .annotations({"nvidia.com/use-gputype": "A10", "hami.io/node-scheduler-policy": ""})
+    .annotations({"gpu-extender/release": "never"})
     .holding("GPU-a,NVIDIA,1,0:;GPU-a,NVIDIA,1,0:;GPU-a,NVIDIA,1,0:GPU-b,NVIDIA,1,0:;")
     .on("n1")
     .exited("i")

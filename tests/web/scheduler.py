@@ -11,7 +11,13 @@ from typing import Any, Final
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from extender.core.model import ContainerUsage, DeviceUUID, Lifetime, Usage
+from extender.core.model import (
+    ContainerUsage,
+    DeviceUUID,
+    Lifetime,
+    Release,
+    Usage,
+)
 from extender.embedded.cluster import EmbeddedCluster
 from extender.service import Extender
 from extender.state.events import NodeGone, NodeSeen, PodGone, PodSeen
@@ -22,6 +28,7 @@ from tests.oracles import Totals, timeline_charge, timeline_effective
 ALLOCATED: Final = "hami.io/vgpu-devices-allocated"
 TO_ALLOCATE: Final = "hami.io/vgpu-devices-to-allocate"
 REGISTER: Final = "hami.io/node-nvidia-register"
+RELEASE: Final = "gpu-extender/release"
 
 FILTER_KEYS: Final = {
     "Nodes",
@@ -186,8 +193,11 @@ class Scheduler:
             if node_name is None:
                 continue
             status = self.extender.reader.read(each).status
+            texts = each["metadata"].get("annotations", {})
+            release = Release(texts.get(RELEASE, Release.AFTER_INIT))
+            charge = timeline_charge(container_usages(each), status, release)
             on_node = totals.setdefault(node_name, {})
-            for uuid, held in timeline_charge(container_usages(each), status).items():
+            for uuid, held in charge.items():
                 on_node[uuid] = on_node.get(uuid, Usage()) + held
         return totals
 

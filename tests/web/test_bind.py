@@ -37,6 +37,7 @@ async def test_bind_writes_what_the_plugin_needs(serve: Serve) -> None:
         ALLOCATED: "GPU-a,NVIDIA,20000,0:;;GPU-a,NVIDIA,10000,30:;",
         TO_ALLOCATE: ";;;",
         "hami.io/bind-phase": "success",
+        "gpu-extender/release": "after-init",
     }
     assert shown["metadata"]["labels"] == {LABEL: "n1"}
     assert shown["spec"]["nodeName"] == "n1"

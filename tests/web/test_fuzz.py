@@ -24,6 +24,7 @@ ASKING = (
     .init("i", gpu=2, percentage=50)
     .app("a", gpu=1, gpumem=3000, cores=20)
     .annotations({"nvidia.com/use-gputype": "A10", "hami.io/vgpu-node": "n1"})
+    .annotations({"gpu-extender/release": "never"})
 )
 BOUND = pod("b").app("a", gpu=1).on("n1").holding("GPU-a,NVIDIA,8000,0:;")
 BOUND = BOUND.running("a").sandbox().phase("Running")

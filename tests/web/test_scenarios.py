@@ -8,7 +8,7 @@ import pytest
 from tests.builders import PodBuilder, node, pod
 from tests.oracles import Totals
 from tests.web.conftest import Serve
-from tests.web.scheduler import ALLOCATED, Scheduler, effective
+from tests.web.scheduler import ALLOCATED, RELEASE, Scheduler, effective
 
 GIB: Final = 1024
 CARD_MIB: Final = 24 * GIB
@@ -165,6 +165,27 @@ async def test_charge_follows_the_status(
     await _agrees_with_oracle(restarted)
 
 
+KEEPER = SIDECAR_FIRST.annotations({RELEASE: "never"})
+
+
+@pytest.mark.parametrize(("lives", "gib"), LIVES.values(), ids=LIVES)
+async def test_by_release_never_only_its_end_frees_what_a_pod_holds(
+    serve: Serve, lives: Callable[[PodBuilder], PodBuilder], gib: int
+) -> None:
+    """Until then it is charged its peak, as seen and after a restart."""
+    kept = 22 if gib else 0
+    scheduler = await serve(ONE_CARD)
+    assert await scheduler.place(KEEPER) == "n1"
+    bound = await scheduler.shown(KEEPER)
+    lived = {**bound, "status": lives(KEEPER).build()["status"]}
+    lived["metadata"] = {**lives(KEEPER).build()["metadata"], **bound["metadata"]}
+    scheduler.see_pod(lived)
+    assert await scheduler.free_memory("GPU-a") == (24 - kept) * GIB
+    restarted = await serve(ONE_CARD, lived)
+    assert await restarted.free_memory("GPU-a") == (24 - kept) * GIB
+    await _agrees_with_oracle(restarted)
+
+
 async def test_release_is_progressive(serve: Serve) -> None:
     """Of several inits each leaves with its own exit, in order and not before."""
     wanted = (
@@ -226,6 +247,22 @@ async def test_room_of_a_finished_init_is_given_away_and_held(serve: Serve) -> N
     assert await _refuses(scheduler, 1)
     scheduler.see_pod({**bound, "status": {"phase": "Succeeded"}})
     assert await scheduler.free_memory("GPU-a") == 12 * GIB
+
+
+async def test_by_release_never_a_reboot_finds_its_room(serve: Serve) -> None:
+    """What its inits needed was given to nobody, so no card holds more than it has."""
+    scheduler = await serve(ONE_CARD)
+    assert await scheduler.place(KEEPER) == "n1"
+    bound = await scheduler.shown(KEEPER)
+    done = KEEPER.sandbox().exited("i").running("a")
+    scheduler.see_pod({**bound, "status": done.build()["status"]})
+    assert await _refuses(scheduler, 12)
+    assert await scheduler.place(pod("two").app("a", gpu=1, gpumem=2 * GIB)) == "n1"
+    rebooted = KEEPER.sandbox(ready=False, since=LATER).exited("i")
+    scheduler.see_pod({**bound, "status": rebooted.build()["status"]})
+    assert scheduler.extender.ledger.overfull.causes == {}
+    scheduler.see_pod({**bound, "status": {"phase": "Succeeded"}})
+    assert await scheduler.free_memory("GPU-a") == 22 * GIB
 
 
 async def test_kubelet_keeps_ids_of_finished_inits(serve: Serve) -> None:

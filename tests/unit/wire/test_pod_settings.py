@@ -3,9 +3,10 @@
 import pytest
 
 from extender.core.kinds import NVIDIA
-from extender.core.model import ANY_DEVICE, DeviceUUID, Policy, Selection
+from extender.core.model import ANY_DEVICE, DeviceUUID, Policy, Release, Selection
+from extender.wire.pod_settings import release_annotations
 from extender.wire.pods import PodReader
-from tests.builders import pod
+from tests.builders import PodBuilder, pod
 
 USE_TYPE = "nvidia.com/use-gputype"
 AVOID_TYPE = "nvidia.com/nouse-gputype"
@@ -16,6 +17,7 @@ NODE_POLICY = "hami.io/node-scheduler-policy"
 NUMA_BIND = "nvidia.com/numa-bind"
 VGPU_MODE = "nvidia.com/vgpu-mode"
 WEIGHTS = "hami.io/device-scoring-weights"
+RELEASE = "gpu-extender/release"
 
 READER = PodReader(NVIDIA)
 
@@ -101,6 +103,71 @@ def test_unknown_policy_is_the_default_with_a_warning(text: str) -> None:
         f"{DEVICE_POLICY}: {text!r} is not binpack or spread; spread is used",
         f"{NODE_POLICY}: {text!r} is not binpack or spread; binpack is used",
     )
+
+
+@pytest.mark.parametrize("default", list(Release))
+@pytest.mark.parametrize("release", list(Release))
+def test_known_release_is_honoured(release: Release, default: Release) -> None:
+    """Whatever the cluster's is."""
+    reader = PodReader(NVIDIA, release=default)
+    shown = pod("p").app("a", gpu=1).annotations({RELEASE: release.value})
+    read = reader.read(shown.build())
+    assert (read.release, read.warnings) == (release, ())
+
+
+@pytest.mark.parametrize("default", list(Release))
+def test_missing_release_is_the_clusters(default: Release) -> None:
+    """It is no mistake to name none, bound or not."""
+    reader = PodReader(NVIDIA, release=default)
+    for shown in (pod("p").app("a", gpu=1), pod("p").app("a", gpu=1).on("n1")):
+        read = reader.read(shown.build())
+        assert (read.release, read.warnings) == (default, ())
+
+
+@pytest.mark.parametrize("default", list(Release))
+@pytest.mark.parametrize("text", ["Never", "always", "after-init,never", "true", ""])
+def test_unknown_release_is_the_clusters_with_a_warning(
+    text: str, default: Release
+) -> None:
+    """Never silently something else."""
+    reader = PodReader(NVIDIA, release=default)
+    shown = pod("p").app("a", gpu=1).annotations({RELEASE: text})
+    read = reader.read(shown.build())
+    assert read.release is default
+    assert read.warnings == (
+        f"{RELEASE}: {text!r} is not after-init or never; {default} is used",
+    )
+
+
+WRITTEN: dict[str, tuple[PodBuilder, bool]] = {
+    "an init that asks": (pod("p").init("i", gpu=1).app("a"), True),
+    "the second init asks": (
+        pod("p").init("i").init("j", gpu=1, gpumem=1).app("a", gpu=1),
+        True,
+    ),
+    "no init": (pod("p").app("a", gpu=1), False),
+    "an init that asks for nothing": (pod("p").init("i").app("a", gpu=1), False),
+    "an init that asks for no card": (pod("p").init("i", gpu=0).app("a", gpu=1), False),
+    "only sidecars ask": (pod("p").sidecar("s", gpu=1).init("i").app("a"), False),
+}
+
+
+@pytest.mark.parametrize("default", list(Release))
+@pytest.mark.parametrize(("shown", "is_written"), WRITTEN.values(), ids=WRITTEN)
+def test_release_is_fixed_where_the_charge_depends_on_it(
+    shown: PodBuilder, default: Release, *, is_written: bool
+) -> None:
+    """As it counts: the pod's own, else the cluster's, also where it was misspelt."""
+    reader = PodReader(NVIDIA, release=default)
+    for text, release in (
+        (None, default),
+        ("nevr", default),
+        ("never", Release.NEVER),
+        ("after-init", Release.AFTER_INIT),
+    ):
+        named = shown if text is None else shown.annotations({RELEASE: text})
+        written = release_annotations(reader.read(named.build()))
+        assert written == ({RELEASE: release.value} if is_written else {})
 
 
 UNBUILT = {

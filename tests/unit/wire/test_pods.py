@@ -17,6 +17,7 @@ from extender.core.model import (
     PodRequest,
     PodUID,
     Policy,
+    Release,
     Share,
     UnreadableAllocation,
 )
@@ -72,11 +73,13 @@ def test_absent_fields_have_defaults() -> None:
     )
 
 
-def test_reader_gives_its_own_policies() -> None:
-    """Cluster-wide defaults count where a pod names no policy."""
-    reader = PodReader(NVIDIA, Policy.BINPACK, Policy.SPREAD)
-    request = reader.read(pod("p").app("a", gpu=1).build()).request
+def test_reader_gives_its_own_settings() -> None:
+    """Cluster-wide defaults count where a pod names none."""
+    reader = PodReader(NVIDIA, Policy.BINPACK, Policy.SPREAD, Release.NEVER)
+    read = reader.read(pod("p").app("a", gpu=1).build())
+    request = read.request
     assert (request.device_policy, request.node_policy) == ("binpack", "spread")
+    assert read.release == "never"
 
 
 def test_only_always_makes_a_sidecar() -> None:
