@@ -10,7 +10,7 @@ import orjson
 from rich.console import Console
 from rich.text import Text
 
-from extender.cli.options import output_option, read_input
+from extender.cli.options import output_option, read_input, release_option
 from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
 from extender.cli.usages import devices_of, indented, phase_table, usage_json
@@ -19,6 +19,7 @@ from extender.core.model import (
     Charge,
     ContainerUsage,
     Pod,
+    Release,
     UnreadableAllocation,
 )
 from extender.core.phases import (
@@ -64,6 +65,11 @@ class ChargedPod:
             return {}
         return current_charge(self.usages, self.pod.status, self.pod.release)
 
+    @property
+    def keeps_its_peak(self) -> bool:
+        """Whether no phase of it is released while it lives."""
+        return self.pod is not None and self.pod.release is Release.NEVER
+
 
 @click.command()
 @click.option(
@@ -77,8 +83,9 @@ class ChargedPod:
     help="Pods as kubectl prints them, JSON or YAML; - is standard input. May be given "
     "several times.",
 )
+@release_option
 @output_option
-def charge(files: tuple[Path, ...], output: str) -> None:
+def charge(files: tuple[Path, ...], release: str, output: str) -> None:
     """Show what pods that hold devices are charged.
 
     Each phase of a pod's life is shown. effective is the most that the pod can hold
@@ -96,7 +103,7 @@ def charge(files: tuple[Path, ...], output: str) -> None:
         for obj in objects_in(read_input(file), str(file))
         if obj.get("kind") == "Pod"
     ]
-    reader = SchedulingSettings().reader()
+    reader = SchedulingSettings(release=Release(release)).reader()
     charged = [each for obj in pods for each in _charged(obj, reader)]
     if output == "json":
         click.echo(orjson.dumps([_as_json(each) for each in charged]).decode())
@@ -166,6 +173,8 @@ def _as_json(each: ChargedPod) -> dict[str, object]:
             for uuid in devices_of(each.usages)
         },
     }
+    if each.keeps_its_peak:
+        described["release"] = Release.NEVER.value
     if each.error is not None:
         described["error"] = each.error
     return described
@@ -185,12 +194,14 @@ def _print_tables(charged: Sequence[ChargedPod], pod_count: int) -> None:
 
 
 def _print_pod(console: Console, each: ChargedPod) -> None:
-    phase = f", {each.pod.status.phase}" if each.pod else ""
+    state = f", {each.pod.status.phase}" if each.pod else ""
+    if each.keeps_its_peak:
+        state += ", release never"
     where = f"on {each.node}" if each.node else "unbound"
     console.print(
         Text.assemble(
             (printable(f"{each.namespace}/{each.name}"), "bold"),
-            printable(f" {where}{phase}"),
+            printable(f" {where}{state}"),
         )
     )
     if each.error is not None or each.pod is None:

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from extender.core.model import Release
 from extender.errors import SettingsError
 
 OUTPUTS: Final = ("table", "json")
@@ -23,6 +24,18 @@ def output_option(command: _Command) -> _Command:
         default="table",
         show_default=True,
         help="What to print.",
+    )(command)
+
+
+def release_option(command: _Command) -> _Command:
+    """Add ``--release after-init|never``."""
+    return click.option(
+        "--release",
+        type=click.Choice([each.value for each in Release]),
+        default=Release.AFTER_INIT.value,
+        show_default=True,
+        help="For pods that do not say it themselves: what only inits needed is given "
+        "back once they are over, or is kept until the pod ends.",
     )(command)
 
 

@@ -9,11 +9,17 @@ from pathlib import Path
 import click
 import orjson
 
-from extender.cli.options import cluster_option, output_option, read_input
+from extender.cli.options import (
+    cluster_option,
+    output_option,
+    read_input,
+    release_option,
+)
 from extender.cli.placed import placed_json, print_placed
 from extender.cli.refused import print_refused, refused_json
 from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
+from extender.core.model import Release
 from extender.embedded.documents import objects_in
 from extender.embedded.scheduler import PlacedPod, RefusedPod, schedule_pod
 from extender.errors import SettingsError
@@ -35,9 +41,10 @@ from extender.wire.objects import JsonObject
     "times; the pods are placed one after another, each beside the ones before it.",
 )
 @cluster_option
+@release_option
 @output_option
 def schedule(
-    files: tuple[Path, ...], cluster_files: tuple[Path, ...], output: str
+    files: tuple[Path, ...], cluster_files: tuple[Path, ...], release: str, output: str
 ) -> None:
     """Place pods on a cluster read from files, and show where and why.
 
@@ -54,7 +61,8 @@ def schedule(
     pods = [obj for file in files for obj in objects_in(read_input(file), str(file))]
     if not pods:
         raise SettingsError("no pod found in the input")
-    embedded = embed(cluster_files, SchedulingSettings())
+    settings = SchedulingSettings(release=Release(release))
+    embedded = embed(cluster_files, settings)
     outcomes = asyncio.run(_schedule_all(embedded, pods))
     if output == "json":
         click.echo(orjson.dumps({"pods": [_as_json(each) for each in outcomes]}))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from extender.cli.options import optional_cluster_option
+from extender.cli.options import optional_cluster_option, release_option
 from extender.cli.terminal import printable
-from extender.core.model import Pod, UnreadableAllocation
+from extender.core.model import Pod, Release, UnreadableAllocation
 from extender.core.policies import Burst
 from extender.runtime import embed, serve_embedded, serve_kube
 from extender.service import Extender
@@ -46,11 +46,13 @@ from extender.state.ledger import Ledger
     help="Of pods under node policy binpack that come at once: wait for the fullest "
     "node while its device plugin serves another pod, or go to other nodes.",
 )
+@release_option
 def serve(
     cluster_files: tuple[Path, ...],
     kubeconfig: Path | None,
     listen: str,
     burst: str,
+    release: str,
     *,
     in_cluster: bool,
 ) -> None:
@@ -75,9 +77,8 @@ def serve(
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    settings = Settings(
-        http=http_settings(listen), scheduling=SchedulingSettings(burst=Burst(burst))
-    )
+    scheduling = SchedulingSettings(burst=Burst(burst), release=Release(release))
+    settings = Settings(http=http_settings(listen), scheduling=scheduling)
     if not cluster_files:
         asyncio.run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
         return

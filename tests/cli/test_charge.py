@@ -97,6 +97,46 @@ def test_now_follows_the_status(
     assert devices["GPU-a"]["steady"] == usage(2, 12_288, 35)
 
 
+KEEPS = PLACED.annotations({"gpu-extender/release": "never"})
+RELEASES: dict[str, tuple[PodBuilder, tuple[str, ...], bool]] = {
+    "by default": (PLACED, (), False),
+    "the pod says never": (KEEPS, (), True),
+    "the cluster says never": (PLACED, ("--release", "never"), True),
+    "the pod says otherwise": (
+        PLACED.annotations({"gpu-extender/release": "after-init"}),
+        ("--release", "never"),
+        False,
+    ),
+    "the pod says what is not known": (
+        PLACED.annotations({"gpu-extender/release": "nevr"}),
+        ("--release", "never"),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("shown", "options", "keeps"), RELEASES.values(), ids=RELEASES)
+def test_release_never_keeps_every_phase(
+    shown: PodBuilder, options: tuple[str, ...], *, keeps: bool
+) -> None:
+    """Now is effective though its inits are over, and the output says why."""
+    stdin = listed(shown.exited("i").exited("free"))
+    outcome = gpu_extender("charge", "-f", "-", "-o", "json", *options, stdin=stdin)
+    assert violations("charge", outcome.json) == []
+    (entry,) = outcome.json
+    now = entry["devices"]["GPU-a"]["now"]["memory_mib"]
+    assert now == (22_528 if keeps else 12_288)
+    assert entry.get("release") == ("never" if keeps else None)
+    table = gpu_extender("charge", "-f", "-", *options, stdin=stdin).out
+    assert (" on n1, Pending, release never" in table) is keeps
+    assert ("(over)" in table) is not keeps
+    ended = listed(shown.phase("Succeeded"))
+    (entry,) = gpu_extender(
+        "charge", "-f", "-", "-o", "json", *options, stdin=ended
+    ).json
+    assert entry["devices"]["GPU-a"]["now"] == usage()
+
+
 def test_unbound_pod_is_charged_nothing_now() -> None:
     """Its annotations are of an old attempt; node is null."""
     shown = pod("p").app("a", gpu=1).holding("GPU-a,NVIDIA,100,0:;")

@@ -43,6 +43,23 @@ def scheduled(cluster: Path, *pods: PodBuilder, output: str = "json") -> Outcome
     )
 
 
+@pytest.mark.parametrize(("release", "code"), [("after-init", 0), ("never", 1)])
+def test_release_counts_for_the_pods_that_are_there(
+    tmp_path: Path, release: str, code: int
+) -> None:
+    """An init that is over leaves room, or does not."""
+    holder = INIT.on("n1").holding(
+        "GPU-a,NVIDIA,2048,0:;GPU-a,NVIDIA,20480,0:;;GPU-a,NVIDIA,10240,30:;"
+    )
+    file = tmp_path / "cluster.json"
+    file.write_text(listed(CARD, holder.exited("i").exited("free").running("a")))
+    outcome = gpu_extender(
+        *("schedule", "-f", "-", "--cluster", file, "--release", release),
+        stdin=listed(TWELVE),
+    )
+    assert outcome.code == code
+
+
 def test_placed_pod_as_json(cluster: Path) -> None:
     """Node, rows per container, and each device's phases and charge."""
     outcome = scheduled(cluster, INIT)

@@ -30,7 +30,7 @@ def test_schema_lists_every_field(name: str) -> None:
         if "properties" not in part or path.endswith(("/then", "/else")):
             continue
         assert part["additionalProperties"] is False, path
-        optional = {"error"} if path == "/$defs/pod" else set()
+        optional = {"release", "error"} if path == "/$defs/pod" else set()
         assert set(part["required"]) == set(part["properties"]) - optional, path
 
 

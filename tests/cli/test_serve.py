@@ -5,7 +5,7 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -28,15 +28,27 @@ from tests.web.scheduler import arguments, binding
 SECONDS: Final = 15
 """Longest wait for anything; a failure, never a pace."""
 
+HOLDER: Final = (
+    pod("holder")
+    .init("i", gpu=1, gpumem=20_000)
+    .app("a", gpu=1, gpumem=8_000)
+    .on("n1")
+    .holding("GPU-a,NVIDIA,20000,0:;GPU-a,NVIDIA,8000,0:;")
+    .exited("i")
+    .running("a")
+    .phase("Running")
+)
+"""A pod whose init is over."""
+
 
 @contextmanager
 def serving(
-    *clusters: Path, listen: str = "127.0.0.1:0"
+    *clusters: Path, listen: str = "127.0.0.1:0", options: Sequence[str] = ()
 ) -> Iterator[tuple["subprocess.Popen[str]", str, list[str]]]:
     """Start the command; gives the process, its URL, and what it printed so far."""
     files = [part for file in clusters for part in ("--cluster", str(file))]
     process = subprocess.Popen(
-        command("serve", *files, "--listen", listen),
+        command("serve", *files, "--listen", listen, *options),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -116,6 +128,24 @@ def test_serve_ends_on_sigint(tmp_path: Path) -> None:
         assert process.wait(timeout=5) == 0
         _, err = process.communicate(timeout=SECONDS)
         assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("release", "fitting"), [("after-init", ["n1"]), ("never", [])]
+)
+def test_release_of_the_cluster(
+    tmp_path: Path, release: str, fitting: list[str]
+) -> None:
+    """It counts for bound pods that do not name one."""
+    file = tmp_path / "cluster.json"
+    file.write_text(listed(node("n1").gpu("GPU-a", memory=24_000), HOLDER))
+    wanted = pod("p").app("a", gpu=1, gpumem=12_000)
+    with (
+        serving(file, options=("--release", release)) as (_, url, _),
+        connection(url) as caller,
+    ):
+        _, body = ask(caller, "/filter", arguments(wanted, ["n1"], None))
+        assert json.loads(body)["NodeNames"] == fitting
 
 
 def test_summary_names_what_needs_a_person(tmp_path: Path) -> None:

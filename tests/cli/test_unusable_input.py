@@ -103,6 +103,7 @@ USAGE = {
     "no file": (("charge",), 2),
     "no cluster": (("schedule", "-f", POD), 2),
     "an unknown output": (("charge", "-f", POD, "-o", "xml"), 2),
+    "an unknown release": (("charge", "-f", POD, "--release", "no"), 2),
     "help": (("--help",), 0),
     "help of a command": (("schedule", "-h"), 0),
     "version": (("--version",), 0),

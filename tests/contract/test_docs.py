@@ -30,7 +30,11 @@ from extender.runtime import embed
 from extender.settings import HttpSettings, SchedulingSettings
 from extender.web.app import build_app
 from extender.wire.nodes import CORDON_ANNOTATION
-from extender.wire.pod_settings import DEVICE_POLICY_ANNOTATION, NODE_POLICY_ANNOTATION
+from extender.wire.pod_settings import (
+    DEVICE_POLICY_ANNOTATION,
+    NODE_POLICY_ANNOTATION,
+    RELEASE_ANNOTATION,
+)
 
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
@@ -229,6 +233,7 @@ def test_every_name_is_explained() -> None:
         CORDON_ANNOTATION,
         DEVICE_POLICY_ANNOTATION,
         NODE_POLICY_ANNOTATION,
+        RELEASE_ANNOTATION,
     }
     page = (DOCS / "requests.md").read_text(encoding="utf-8")
 
