@@ -227,6 +227,7 @@ EXPECTED_NODES: Final = [
             ),
         ),
         allocatable_slots=20,
+        version="4242",
     ),
     Node(
         name=N2,
@@ -240,5 +241,6 @@ EXPECTED_NODES: Final = [
             ),
         ),
         allocatable_slots=0,
+        version="4242",
     ),
 ]
