@@ -1,0 +1,118 @@
+"""The GPU extender as a process of its own, beside a control plane."""
+
+import asyncio
+import http.client
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+from tests.control_plane.component import HOST, Component, ComponentError, free_port
+from tests.control_plane.plane import ControlPlane, User
+
+_READY_SECONDS: Final = 60.0
+_KILL_SECONDS: Final = 10.0
+_POLL_SECONDS: Final = 0.01
+
+
+class ExtenderProcess(Component):
+    """`extender serve` on a leash."""
+
+    def kill(self) -> None:
+        """End it in the middle of whatever it does, as SIGKILL or a lost node would."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        # The leash leads the group, and would end the program gently.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+
+
+class GpuExtender:
+    """An extender that serves on one address, also after it was killed and started."""
+
+    def __init__(self, folder: Path, kubeconfig: Path) -> None:
+        self._port = free_port()
+        self.url = f"http://{HOST}:{self._port}"
+        command: list[str | Path] = [
+            # A proxy of this machine must not come between it and loopback.
+            *("env", f"no_proxy={HOST}"),
+            *(sys.executable, "-m", "extender", "serve"),
+            *("--kubeconfig", kubeconfig),
+            *("--listen", f"{HOST}:{self._port}"),
+        ]
+        self.component = ExtenderProcess("extender", command, folder)
+
+    async def start(self) -> None:
+        """Start it, and wait until it has listed nodes and pods.
+
+        Raises:
+            ComponentError: It ended, or is not ready in time.
+        """
+        self.component.start()
+        await asyncio.to_thread(
+            self.component.wait_until, self._is_ready, seconds=_READY_SECONDS
+        )
+
+    async def stop(self) -> None:
+        """End it as a rollout does: open requests are answered first."""
+        await asyncio.to_thread(self.component.stop)
+
+    async def kill(self) -> None:
+        """End it with SIGKILL; `start` brings it back on the same address."""
+        await asyncio.to_thread(self._kill)
+
+    def listens(self) -> bool:
+        """Tell whether its address takes connections."""
+        with socket.socket() as probe:
+            return probe.connect_ex((HOST, self._port)) == 0
+
+    def _kill(self) -> None:
+        self.component.kill()
+        # It dies a moment after its leash, for which alone can be waited.
+        deadline = time.monotonic() + _KILL_SECONDS
+        while self.listens():
+            if time.monotonic() > deadline:
+                raise ComponentError("the extender outlived SIGKILL")
+            time.sleep(_POLL_SECONDS)
+
+    def _is_ready(self) -> bool:
+        connection = http.client.HTTPConnection(HOST, self._port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+
+@asynccontextmanager
+async def gpu_extender(
+    plane: ControlPlane,
+    *,
+    user: User = User.ADMIN,
+    kubeconfig: Path | None = None,
+) -> AsyncIterator[GpuExtender]:
+    """Run the extender, ready to serve.
+
+    Args:
+        plane: Which cluster it serves; its folder keeps the log.
+        user: As whom.
+        kubeconfig: Another way to the cluster than the user's own.
+    """
+    folder = Path(mkdtemp(dir=plane.folder, prefix="extender-"))
+    extender = GpuExtender(folder, kubeconfig or plane.kubeconfig(user))
+    try:
+        await extender.start()
+        yield extender
+    finally:
+        await extender.stop()
