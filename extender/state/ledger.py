@@ -263,7 +263,7 @@ class Ledger:
             self._drop_nomination(pod.uid)
         self._standings[pod.uid] = standing
         self._replace(pod.uid, before.holding if before else None, standing.holding)
-        self._judge_holding(_bound_holding(before), _bound_holding(standing))
+        self._judge_holding(before, standing)
 
     def _standing_of(self, pod: Pod) -> Standing:
         return standing_of(
@@ -286,31 +286,39 @@ class Ledger:
         standing = self._standings.pop(pod_uid, None)
         if standing is not None:
             self._replace(pod_uid, standing.holding, None)
-            self._judge_holding(_bound_holding(standing), None)
+            self._judge_holding(standing, None)
 
-    def _judge_holding(self, before: Holding | None, after: Holding | None) -> None:
-        """Find out whether a bound pod's change made cards overfull, or ended that."""
-        if before == after:
+    def _judge_holding(self, before: Standing | None, after: Standing | None) -> None:
+        """Find out whether a pod's change made cards overfull, or ended that."""
+        old, new = _bound_holding(before), _bound_holding(after)
+        if old == new:
             return
-        if before is not None and (
-            after is None or after.node_name != before.node_name
-        ):
-            self._judge_overfull(before.node_name, Cause.INHERITED)
-        if after is None:
+        if old is not None and (new is None or new.node_name != old.node_name):
+            self._judge_overfull(old.node_name, Cause.INHERITED)
+        if new is None:
             return
-        if before is not None and before.node_name == after.node_name:
-            self._judge_overfull(after.node_name, Cause.RE_INFLATED)
-        elif self._is_synced:
-            self._judge_overfull(after.node_name, Cause.PLACED, after.charge)
+        if old is not None and old.node_name == new.node_name:
+            self._judge_overfull(new.node_name, Cause.RE_INFLATED)
+        elif not self._is_synced:
+            self._judge_overfull(new.node_name, Cause.INHERITED)
+        elif before is not None and before.holding == new:
+            # As it was reserved, when there was room.
+            self._judge_overfull(new.node_name, Cause.PLACED)
         else:
-            self._judge_overfull(after.node_name, Cause.INHERITED)
+            self._judge_overfull(new.node_name, Cause.PLACED, new.charge)
 
     def _judge_overfull(
         self, node_name: NodeName, cause: Cause, placed_on: Collection[DeviceUUID] = ()
     ) -> None:
         if self._fleet.is_overfull(node_name):
-            overfull = self.overfull_on(node_name)
-            self._overfull.judge(node_name, overfull, cause, placed_on)
+            node, held = self._nodes[node_name], self.holdings_on(node_name)
+            self._overfull.judge(
+                node_name,
+                self.overfull_on(node_name),
+                overfull_cards(node, held),
+                cause,
+                placed_on,
+            )
         elif self._fleet.why_unusable(node_name) is None:
             self._overfull.forget(node_name)
 

@@ -31,11 +31,13 @@ class Cause(StrEnum):
 class Overfull:
     """Which cards are overfull now, and how often each cause was seen.
 
-    Reservations do not count: a bind that turns out not to fit is not carried out.
+    Reservations do not count: a bind that turns out not to fit is not carried out. But
+    what takes the room from under one that did fit is its cause, once it is bound.
     """
 
     def __init__(self) -> None:
         self._causes: dict[NodeName, dict[DeviceUUID, Cause]] = {}
+        self._foreseen: dict[NodeName, dict[DeviceUUID, Cause]] = {}
         self._seen: Counter[Cause] = Counter()
 
     @property
@@ -52,6 +54,7 @@ class Overfull:
         self,
         node_name: NodeName,
         overfull: Collection[DeviceUUID],
+        with_reserved: Collection[DeviceUUID],
         cause: Cause,
         placed_on: Collection[DeviceUUID] = (),
     ) -> None:
@@ -60,23 +63,34 @@ class Overfull:
         Args:
             node_name: The node.
             overfull: Its cards that bound pods hold too much of.
+            with_reserved: Those that are overfull once reservations are carried out.
             cause: Of those that were not overfull before.
             placed_on: Cards that a pod was just bound to; being overfull before does
                 not excuse that.
         """
         known = self._causes.pop(node_name, {})
+        foreseen = self._foreseen.pop(node_name, {})
         now: dict[DeviceUUID, Cause] = {}
         for device_uuid in overfull:
             is_new = device_uuid not in known or device_uuid in placed_on
-            now[device_uuid] = cause if is_new else known[device_uuid]
-            if is_new:
-                self._seen[cause] += 1
+            if not is_new:
+                now[device_uuid] = known[device_uuid]
+                continue
+            own = None if device_uuid in placed_on else foreseen.get(device_uuid)
+            now[device_uuid] = own or cause
+            self._seen[now[device_uuid]] += 1
         if now:
             self._causes[node_name] = now
+        if cause in (Cause.RE_INFLATED, Cause.SHRUNK):
+            foreseen = dict.fromkeys(with_reserved, cause) | foreseen
+        kept = {each: foreseen[each] for each in with_reserved if each in foreseen}
+        if kept:
+            self._foreseen[node_name] = kept
 
     def forget(self, node_name: NodeName) -> None:
         """Drop a node that is gone."""
         self._causes.pop(node_name, None)
+        self._foreseen.pop(node_name, None)
 
 
 def overfull_cards(

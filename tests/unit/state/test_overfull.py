@@ -130,6 +130,20 @@ def test_re_inflated() -> None:
     assert causes(ledger) == {}
 
 
+def test_re_inflated_under_a_bind() -> None:
+    """There was room when it was reserved, and the Binding was on its way."""
+    wanted = pod("p", request(app(16_000)))
+    ledger = ledger_with(bound("q"))
+    small = replace(A, capacity=Usage(10, 32_000, 100))
+    ledger.apply(NodeSeen(node(N1, small, allocatable=30)))
+    ledger.apply(Reserved(wanted, N1, ROWS))
+    ledger.apply(NodeSeen(NODE))
+    assert causes(ledger) == {}
+    ledger.apply(PodSeen(bound("p")))
+    assert causes(ledger) == {"GPU-a": "shrunk"}
+    assert ledger.overfull.seen == {Cause.SHRUNK: 1}
+
+
 def test_shrunk() -> None:
     """The node registers a smaller card; later the old one again."""
     ledger = ledger_with(bound("p"))
