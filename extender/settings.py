@@ -51,6 +51,10 @@ class BindSettings:
     """Longer than any bind can last. A lock whose pod is unbound is taken over once it
     has stood unchanged for longer; HAMi's own binds give up after 28 s."""
 
+    admission_seconds: float = 5.0
+    """How long kubelet may still be at the admission of a pod that is gone. Its device
+    plugin would serve it the rows of whichever pod the lock names by then."""
+
     settle_seconds: float = 60.0
     """When to read a pod whose Binding was sent but which is not seen bound; until the
     answer is known, its place stays reserved."""

@@ -13,7 +13,7 @@ from extender.core.model import NodeName, Pod, PodUID
 from extender.errors import Conflict, ExtenderError, NotFound, Unanswered, WireError
 from extender.service.cluster import Cluster, NodeLock
 from extender.settings import BindSettings
-from extender.verbs.locks import LockVerdict, SeenLock, judge_lock
+from extender.verbs.locks import LockVerdict, SeenLock, is_gone, judge_lock
 from extender.wire.lock import LockOwner, decode_lock, encode_lock
 
 _log = logging.getLogger(__name__)
@@ -47,6 +47,7 @@ class _Stand:
     value: str
     since: float
     owner_uid: PodUID | None = None
+    gone_since: float | None = None
 
 
 @dataclass(slots=True)
@@ -162,7 +163,7 @@ class NodeLocks:
                 verdict = await self._judge(pod, node_name, lock)
                 if verdict.may_take:
                     tried = self._fresh_value(pod)
-                    if await self._is_taken(node_name, tried, lock):
+                    if await self._is_taken(node_name, pod.uid, tried, lock):
                         return Taken(tried)
                     if not is_read:
                         continue
@@ -203,13 +204,18 @@ class NodeLocks:
         view = self._views.get(node_name)
         return view if view is not None and view.value is None else None
 
-    async def _is_taken(self, node_name: NodeName, value: str, lock: NodeLock) -> bool:
+    async def _is_taken(
+        self, node_name: NodeName, pod_uid: PodUID, value: str, lock: NodeLock
+    ) -> bool:
         try:
             taken = await self._cluster.take_lock(node_name, value, lock)
         except (Conflict, Unanswered):
             self._views.pop(node_name, None)
             return False  # the next look tells
         self.see(node_name, taken)
+        stand = self._stands.get(node_name)
+        if stand is not None and stand.value == value:
+            stand.owner_uid = pod_uid
         return True
 
     async def _give_back(self, node_name: NodeName, tried: str | None) -> None:
@@ -234,13 +240,21 @@ class NodeLocks:
                 return LockVerdict(may_take=False, why=str(error))
         if stand.owner_uid is None and owner is not None:
             stand.owner_uid = owner.uid
+        now = self._monotonic()
+        if named is not None and is_gone(owner, stand.owner_uid):
+            stand.gone_since = now if stand.gone_since is None else stand.gone_since
         seen = SeenLock(
-            names_pod=named is not None,
             owner=owner,
-            first_uid=stand.owner_uid,
-            stood_seconds=self._monotonic() - stand.since,
+            stood_seconds=now - stand.since,
+            gone_seconds=None if stand.gone_since is None else now - stand.gone_since,
         )
-        verdict = judge_lock(seen, node_name, pod, self._settings.longest_bind_seconds)
+        verdict = judge_lock(
+            seen,
+            node_name,
+            pod,
+            self._settings.longest_bind_seconds,
+            self._settings.admission_seconds,
+        )
         if verdict.may_take:
             _log.info("node %s: its lock is taken over: %s", node_name, verdict.why)
         return verdict

@@ -15,17 +15,15 @@ class SeenLock:
     """A lock that somebody holds.
 
     Attributes:
-        names_pod: Whether its value can be read.
         owner: The pod that it names, as the API has it now; None without one.
-        first_uid: UID of the pod of that name when this value was first looked at;
-            None when there was none, or it was not looked at.
         stood_seconds: How long the value has stood unchanged, by our own clock.
+        gone_seconds: How long it is known that the pod it was set for is gone, by the
+            same clock; None while it is there, or nobody knows which it was.
     """
 
-    names_pod: bool
     owner: Pod | None
-    first_uid: PodUID | None
     stood_seconds: float
+    gone_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +34,22 @@ class LockVerdict:
     why: str
 
 
+def is_gone(owner: Pod | None, first_uid: PodUID | None) -> bool:
+    """Tell whether the pod that a lock was set for is gone.
+
+    Args:
+        owner: The pod of that name, as the API has it now.
+        first_uid: UID of the pod that it was set for, as far as that is known.
+    """
+    return owner is None or first_uid not in (None, owner.uid)
+
+
 def judge_lock(
-    lock: SeenLock, node_name: NodeName, pod: Pod, longest_bind_seconds: float
+    lock: SeenLock,
+    node_name: NodeName,
+    pod: Pod,
+    longest_bind_seconds: float,
+    admission_seconds: float,
 ) -> LockVerdict:
     """Judge a lock that is held.
 
@@ -46,11 +58,17 @@ def judge_lock(
         node_name: Whose lock it is.
         pod: Wants it.
         longest_bind_seconds: No bind of anybody lasts longer.
+        admission_seconds: kubelet does not admit a pod that is gone for longer. Until
+            then its device plugin may be asked to serve that pod, and would hand out
+            the rows of whichever pod the lock names.
     """
     owner = lock.owner
     if owner is not None and _waits_there(owner, node_name) and owner.uid != pod.uid:
         why = f"pod {owner.full_name} waits for its devices"
         return LockVerdict(may_take=False, why=why)
+    if lock.gone_seconds is not None:
+        why = "the pod that it was set for is gone, and kubelet may not know it yet"
+        return LockVerdict(lock.gone_seconds > admission_seconds, why)
     void = _why_void(lock, node_name, pod)
     if void is not None:
         return LockVerdict(may_take=True, why=void)
@@ -66,10 +84,8 @@ def _why_void(lock: SeenLock, node_name: NodeName, pod: Pod) -> str | None:
     """Tell why a lock protects nobody, however young it is; None where it may."""
     owner = lock.owner
     why = None
-    if not lock.names_pod:
+    if owner is None:
         pass
-    elif owner is None:
-        why = "the pod that it names is gone"
     elif owner.uid == pod.uid:
         why = "an earlier bind of this pod left it"
     elif owner.status.is_finished:
@@ -78,6 +94,4 @@ def _why_void(lock: SeenLock, node_name: NodeName, pod: Pod) -> str | None:
         why = f"pod {owner.full_name} is served"
     elif owner.node_name is not None:
         why = f"pod {owner.full_name} is on {owner.node_name}"
-    elif lock.first_uid not in (None, owner.uid):
-        why = f"the pod {owner.full_name} that it was set for is gone"
     return why

@@ -355,7 +355,6 @@ UNSERVED: Final = {
 }
 OWNED_BY_Q: Final = "2026-01-01T00:00:00Z,default,q"
 LOST: Final = {
-    "gone": None,
     "served, though still Pending": OWNER.on("n1").annotations(SERVED),
     "running": OWNER.on("n1").annotations(UNSERVED).phase("Running"),
     "failed before it was served": OWNER.on("n1").annotations(UNSERVED).phase("Failed"),
@@ -364,14 +363,39 @@ LOST: Final = {
 
 
 @pytest.mark.parametrize("owner", LOST.values(), ids=LOST)
-async def test_lock_that_is_lost_at_once(owner: PodBuilder | None) -> None:
+async def test_lock_that_is_lost_at_once(owner: PodBuilder) -> None:
     """Its owner needs it no more, however young the lock is."""
-    server = ApiServer().with_all(ONE_CARD, node("n2").gpu("GPU-b"), WANTED)
-    if owner is not None:
-        server.put(owner)
+    server = ApiServer().with_all(ONE_CARD, node("n2").gpu("GPU-b"), WANTED, owner)
     server.set_lock("n1", OWNED_BY_Q)
     async with running(server) as run:
         assert await run.bind() == ""
+        assert (server.lock_of("n1") or "").endswith(",default,p")
+
+
+GOES: Final = {
+    "gone": None,
+    "of another UID": OWNER.uid("successor"),
+}
+
+
+@pytest.mark.parametrize("later", GOES.values(), ids=GOES)
+async def test_lock_of_a_pod_that_goes(later: PodBuilder | None) -> None:
+    """Kubelet may be at its admission for a moment yet, and the plugin asks the lock."""
+    server = ApiServer().with_all(ONE_CARD, OWNER, WANTED)
+    server.set_lock("n1", OWNED_BY_Q)
+    async with running(server) as run:
+        bind = asyncio.create_task(run.bind())
+        await until(lambda: bool(server.asked("GET", "/pods/q")))
+        server.delete(OWNER)
+        if later is not None:
+            server.put(later)
+        server.set_lock("n1", OWNED_BY_Q)  # an event, so that it looks again
+        await until(lambda: len(server.asked("GET", "/pods/q")) > 1)
+        assert not bind.done()
+        assert server.lock_of("n1") == OWNED_BY_Q
+        run.clock.skipped += 5.1
+        server.set_lock("n1", OWNED_BY_Q)
+        assert await bind == ""
         assert (server.lock_of("n1") or "").endswith(",default,p")
 
 

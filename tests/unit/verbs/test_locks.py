@@ -7,11 +7,12 @@ import pytest
 
 from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName, Pod, PodUID
-from extender.verbs.locks import SeenLock, judge_lock
+from extender.verbs.locks import SeenLock, is_gone, judge_lock
 from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, pod
 
 LONGEST: Final = 60.0
+ADMISSION: Final = 5.0
 YOUNG: Final = 1.0
 OLD: Final = 61.0
 
@@ -31,14 +32,19 @@ class Case:
     owner: PodBuilder | None
     young: bool
     old: bool
-    names_pod: bool = True
-    first_uid: str | None = None
+    gone_seconds: float | None = None
 
 
 CASES: Final = {
-    "no such pod": Case(None, young=True, old=True),
-    "names no pod": Case(None, young=False, old=True, names_pod=False),
+    "gone, and kubelet may not know": Case(
+        None, young=False, old=False, gone_seconds=5
+    ),
+    "gone for long": Case(None, young=True, old=True, gone_seconds=6),
+    "names no pod": Case(None, young=False, old=True),
     "ours, from an earlier try": Case(_ASKING, young=True, old=True),
+    "set for an earlier pod of our name": Case(
+        _ASKING, young=False, old=False, gone_seconds=5
+    ),
     "ours, bound and unserved": Case(
         _ASKING.on("n1").annotations(_ROWS), young=True, old=True
     ),
@@ -47,7 +53,7 @@ CASES: Final = {
         _OWNER.annotations(_ROWS), young=False, old=True
     ),
     "unbound, and another than at first": Case(
-        _OWNER, young=True, old=True, first_uid="before"
+        _OWNER, young=True, old=True, gone_seconds=6
     ),
     "bound here, rows to allocate": Case(
         _OWNER.on("n1").annotations(_ROWS), young=False, old=False
@@ -59,7 +65,7 @@ CASES: Final = {
         _OWNER.on("n1").annotations(_OTHER_KIND), young=False, old=False
     ),
     "bound here and unserved, another than at first": Case(
-        _OWNER.on("n1").annotations(_ROWS), young=False, old=False, first_uid="before"
+        _OWNER.on("n1").annotations(_ROWS), young=False, old=False, gone_seconds=6
     ),
     "bound here, served": Case(
         _OWNER.on("n1").annotations(_SERVED), young=True, old=True
@@ -80,23 +86,23 @@ CASES: Final = {
 @pytest.mark.parametrize("age", [YOUNG, OLD])
 def test_verdict(case: Case, age: float) -> None:
     """Only a pod that waits for its devices here keeps a lock for good."""
-    lock = SeenLock(
-        names_pod=case.names_pod,
-        owner=None if case.owner is None else read(case.owner),
-        first_uid=_first_uid(case),
-        stood_seconds=age,
-    )
-    verdict = judge_lock(lock, NodeName("n1"), read(_ASKING), LONGEST)
+    owner = None if case.owner is None else read(case.owner)
+    lock = SeenLock(owner, stood_seconds=age, gone_seconds=case.gone_seconds)
+    verdict = judge_lock(lock, NodeName("n1"), read(_ASKING), LONGEST, ADMISSION)
     assert verdict.may_take is (case.young if age == YOUNG else case.old)
     assert verdict.why
+
+
+def test_gone() -> None:
+    """No pod has its name, or one of another UID."""
+    owner = read(_OWNER)
+    assert is_gone(None, None)
+    assert is_gone(None, owner.uid)
+    assert is_gone(owner, PodUID("before"))
+    assert not is_gone(owner, owner.uid)
+    assert not is_gone(owner, None)
 
 
 def read(builder: PodBuilder) -> Pod:
     """Read a pod from the wire."""
     return PodReader(NVIDIA).read(builder.build())
-
-
-def _first_uid(case: Case) -> PodUID | None:
-    if case.first_uid is not None:
-        return PodUID(case.first_uid)
-    return None if case.owner is None else PodUID(case.owner.pod_uid)
