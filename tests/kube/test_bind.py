@@ -380,7 +380,7 @@ GOES: Final = {
 
 @pytest.mark.parametrize("later", GOES.values(), ids=GOES)
 async def test_lock_of_a_pod_that_goes(later: PodBuilder | None) -> None:
-    """Kubelet may be at its admission for a moment yet, and the plugin asks the lock."""
+    """For a moment kubelet may still admit it, and the plugin asks the lock."""
     server = ApiServer().with_all(ONE_CARD, OWNER, WANTED)
     server.set_lock("n1", OWNED_BY_Q)
     async with running(server) as run:
