@@ -51,9 +51,9 @@ class Refusals:
         self._refusals[pod_uid] = _Refusal(now, bits)
 
     def postpone(self, pod_uid: PodUID, now: float) -> None:
-        """Let a pod that waits count as asked about now."""
+        """Let a pod that waits count as asked about now, if it was not since."""
         refusal = self._refusals.get(pod_uid)
-        if refusal is not None:
+        if refusal is not None and refusal.at < now:
             self._refusals[pod_uid] = replace(refusal, at=now)
 
     def drop(self, pod_uid: PodUID) -> None:

@@ -173,18 +173,24 @@ class Waker:
         return [each.holding for uid, each in self._woken.items() if uid != without]
 
     async def _touch(self, pod: Pod, holding: Holding) -> bool:
-        """Touch a pod; gives whether that is done with, one way or the other."""
+        """Touch a pod; gives whether that is done with, one way or the other.
+
+        Its room is kept from before the touch is sent: the pod may be asked about, and
+        be given a place, before the answer is here.
+        """
+        now = self._monotonic()
+        woken = self._woken[pod.uid] = _Woken(holding, now + _ROOM_KEPT_SECONDS)
         try:
             await self._cluster.touch(pod)
         except (NotFound, Conflict):
             self.forget(pod.uid)
         except ExtenderError as error:
             _log.warning("pod %s is not woken yet: %s", pod.full_name, error)
+            if self._woken.get(pod.uid) is woken:
+                del self._woken[pod.uid]
             return False
         else:
             _log.info("pod %s is woken: room on %s", pod.full_name, holding.node_name)
-            now = self._monotonic()
             self._metrics.woken_pods.inc()
             self._refusals.postpone(pod.uid, now)
-            self._woken[pod.uid] = _Woken(holding, now + _ROOM_KEPT_SECONDS)
         return True
