@@ -181,9 +181,12 @@ class KubeCluster:
             metadata = object_at(pod, "metadata", "pod")
             uid = optional_text_at(metadata, "uid", "metadata")
             binding = self._labels_due.get(uid)
-            if binding is None or not object_at(pod, "spec", "pod").get("nodeName"):
+            node_name = object_at(pod, "spec", "pod").get("nodeName")
+            if binding is None or not node_name:
                 return
             del self._labels_due[uid]
+            if node_name != binding.node_name:
+                return  # somebody else's Binding came first
             labels = object_at(metadata, "labels", "metadata")
             is_there = all(
                 labels.get(name) == text for name, text in binding.labels.items()

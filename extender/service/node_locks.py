@@ -51,6 +51,21 @@ class _Stand:
 
 
 @dataclass(slots=True)
+class _Written:
+    """The last value that we wrote, or tried to, at a node, and for whom.
+
+    Attributes:
+        value: It may still come to stand long after its bind gave up.
+        pod_uid: Whom it was for.
+        idle_since: Since when it stands and nobody needs it, by our clock.
+    """
+
+    value: str
+    pod_uid: PodUID
+    idle_since: float | None = None
+
+
+@dataclass(slots=True)
 class _Door:
     """Where the binds to one node wait."""
 
@@ -80,6 +95,7 @@ class NodeLocks:
         self._views: dict[NodeName, NodeLock] = {}
         self._stands: dict[NodeName, _Stand] = {}
         self._doors: dict[NodeName, _Door] = {}
+        self._written: dict[NodeName, _Written] = {}
         self._takings = count(secrets.randbelow(_NANOS_PER_MICRO))
 
     def see(self, node_name: NodeName, lock: NodeLock | None) -> None:
@@ -163,6 +179,7 @@ class NodeLocks:
                 verdict = await self._judge(pod, node_name, lock)
                 if verdict.may_take:
                     tried = self._fresh_value(pod)
+                    self._written[node_name] = _Written(tried, pod.uid)
                     if await self._is_taken(node_name, pod.uid, tried, lock):
                         return Taken(tried)
                     if not is_read:
@@ -193,11 +210,40 @@ class NodeLocks:
         return True
 
     async def release(self, node_name: NodeName, value: str) -> None:
-        """Give a lock back. Where that fails, others will find its owner unbound."""
+        """Give a lock back; where that fails, `tidy` does it later."""
         try:
             await self._cluster.release_lock(node_name, value)
         except ExtenderError as error:
             _log.warning("node %s: its lock is not given back: %s", node_name, error)
+            return
+        written = self._written.get(node_name)
+        if written is not None and written.value == value:
+            del self._written[node_name]
+
+    async def tidy(self, needs_lock: Callable[[PodUID, NodeName], bool]) -> None:
+        """Give back what we wrote and nobody has needed for a while.
+
+        Such as the lock of a pod that was deleted before it was served, or one whose
+        write arrived after its bind gave up.
+
+        Args:
+            needs_lock: Tells whether a pod is being bound to a node, or is bound there
+                and waits for its devices.
+        """
+        now = self._monotonic()
+        for node_name, written in list(self._written.items()):
+            stand = self._stands.get(node_name)
+            if (
+                stand is None
+                or stand.value != written.value
+                or needs_lock(written.pod_uid, node_name)
+            ):
+                written.idle_since = None
+            elif written.idle_since is None:
+                written.idle_since = now
+            elif now - written.idle_since > self._settings.admission_seconds:
+                _log.info("node %s: its lock, which we left, is given back", node_name)
+                await self.release(node_name, written.value)
 
     def _view_if_free(self, node_name: NodeName) -> NodeLock | None:
         """Give the last view of a free lock: a write says if it is outdated."""
