@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LISTEN ?= 127.0.0.1:8080
 CLUSTER ?= config/example-cluster.yaml
+SOAK_MINUTES ?= 20
+SOAK_SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify lint bench control-plane lock clean
+.PHONY: help setup run test verify lint bench bench-burst control-plane lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -27,8 +29,10 @@ run: setup ## serve the example cluster on 127.0.0.1:8080 (LISTEN=, CLUSTER=)
 test: setup ## run every test; needs Go for Kubernetes' own arithmetic
 	$(BIN)/python -m pytest
 
-verify: setup ## the property tests with many more random inputs (minutes)
+verify: setup ## property tests with many more inputs, and a long soak (SOAK_MINUTES=, SOAK_SEED=); needs Go
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 900 tests/property
+	SOAK_MINUTES=$(SOAK_MINUTES) SOAK_SEED=$(SOAK_SEED) $(BIN)/python -m pytest tests/control_plane/soak
+	@echo "make verify ran: the property tests with 2,000 examples each; a soak of $(SOAK_MINUTES) minutes"
 
 lint: setup ## format, lint, types, import contract, spelling
 	$(BIN)/ruff format --check .
@@ -39,6 +43,9 @@ lint: setup ## format, lint, types, import contract, spelling
 
 bench: setup ## time filter over HTTP beside an echo server
 	$(BIN)/python -m benchmarks.filter_http
+
+bench-burst: setup ## time a burst of pods through the real kube-scheduler, beside an echo extender; needs Go
+	$(BIN)/python -m benchmarks.burst
 
 control-plane: setup ## build etcd and Kubernetes for the tests ahead of time: 5 to 15 minutes, once
 	$(BIN)/python -m tests.control_plane.binaries

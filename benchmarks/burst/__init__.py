@@ -1,0 +1,1 @@
+"""Bursts of pods through the real kube-scheduler and API server."""

@@ -1,0 +1,193 @@
+"""What is measured of a burst, and the figures that it comes to."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from benchmarks.burst.api_calls import events, reads, writes
+from benchmarks.burst.load import Times
+from benchmarks.burst.processor_time import ProcessorTime
+from benchmarks.burst.programs import Contender, SchedulerMetrics
+
+_REFUSED: Final = re.compile(rb"bind of .* refused: ")
+_RELEASE: Final = re.compile(r"^(released|left|conflict)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure.
+
+    Attributes:
+        nodes: Sizes of cluster.
+        contenders: Who is asked by kube-scheduler.
+        pods: Pods of one burst.
+        shape: Which containers a pod has; see `benchmarks.burst.objects.SHAPES`.
+        policy: Which nodes the pods prefer.
+        runs: Of each size with each contender.
+        limit_seconds: Until all pods must be bound, and again until all run.
+        allocate_seconds: How long a device plugin takes for one container.
+        logs: Where the logs of all programs are kept; None for nowhere.
+    """
+
+    nodes: Sequence[int]
+    contenders: Sequence[Contender]
+    pods: int
+    shape: str
+    policy: str
+    runs: int
+    limit_seconds: float
+    allocate_seconds: float
+    logs: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One of the runs of a plan.
+
+    Attributes:
+        number: From 1, of those with this size and contender.
+    """
+
+    node_count: int
+    contender: Contender
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was seen of one run.
+
+    Attributes:
+        times: When pods were created and bound, and where.
+        used: Processor time from the first create until the last pod was bound.
+        metrics: Of kube-scheduler, from its start until all pods ran.
+        running_seconds: From the first create until all pods ran.
+        calls: Of the extender to the API server, until all pods ran.
+        load: Load average of the last minute, before anything was started.
+    """
+
+    times: Times
+    used: ProcessorTime
+    metrics: SchedulerMetrics
+    running_seconds: float
+    calls: Mapping[str, int]
+    load: float
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the logs of the programs say of a run.
+
+    Attributes:
+        refused_binds: Of the extender; None where it does not log them.
+        releases: What came of the plugins' releases of locks, by how often; see
+            `benchmarks.burst.plugins`.
+    """
+
+    refused_binds: int | None
+    releases: Mapping[str, int]
+
+    @classmethod
+    def read(cls, folder: Path, contender: Contender) -> Self:
+        """Read the logs, of programs that have ended."""
+        releases = Counter(_RELEASE.findall((folder / "plugins.log").read_text()))
+        refused = None
+        if contender.allocates:
+            log = (folder / "extender.log").read_bytes()
+            refused = len(_REFUSED.findall(log))
+        return cls(refused, dict(releases))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What one run came to.
+
+    Attributes:
+        seconds: From the first create until the last pod was bound.
+        create_seconds: From the first create until the last.
+        bound_p50_seconds: Of the pods' times from create until bound, as a watch saw.
+        running_seconds: From the first create until all pods ran.
+        nodes_used: Different nodes that got a pod.
+        most_on_a_node: Pods of the node that got most.
+        attempts: Of kube-scheduler, by result.
+        refused_binds: As `Said`.
+        releases: As `Said`.
+        choose_ms: Mean time in which kube-scheduler chose a node, one pod at a time.
+        bind_ms: Mean time from then until bound, waiting for the node included.
+        calls: As `Measured`.
+        processor_ms_per_pod: By program.
+        others_processors: Processors that the rest of the machine kept busy.
+        load: As `Measured`.
+    """
+
+    nodes: int
+    extender: str
+    run: int
+    pods: int
+    seconds: float
+    pods_per_second: float
+    create_seconds: float
+    bound_p50_seconds: float
+    bound_p99_seconds: float
+    running_seconds: float
+    nodes_used: int
+    most_on_a_node: int
+    attempts: Mapping[str, int]
+    refused_binds: int | None
+    releases: Mapping[str, int]
+    choose_ms: float
+    bind_ms: float
+    calls: Mapping[str, int]
+    writes_per_pod: float
+    reads_per_pod: float
+    events_per_pod: float
+    processor_ms_per_pod: Mapping[str, float]
+    others_processors: float
+    load: float
+
+
+def figures_of(one: Run, measured: Measured, said: Said) -> Figures:
+    """Reckon the figures of a run."""
+    times, used, calls = measured.times, measured.used, measured.calls
+    count = len(times.bound)
+    waits = sorted(times.seconds_to_bound())
+    on_each = Counter(times.on_node.values())
+    choose_ms = measured.metrics.choose_ms()
+    return Figures(
+        nodes=one.node_count,
+        extender=one.contender.name,
+        run=one.number,
+        pods=count,
+        seconds=times.seconds,
+        pods_per_second=count / times.seconds,
+        create_seconds=max(times.created.values()) - min(times.created.values()),
+        bound_p50_seconds=_quantile(waits, 0.5),
+        bound_p99_seconds=_quantile(waits, 0.99),
+        running_seconds=measured.running_seconds,
+        nodes_used=len(on_each),
+        most_on_a_node=max(on_each.values()),
+        attempts=measured.metrics.attempts(),
+        refused_binds=said.refused_binds,
+        releases=said.releases,
+        choose_ms=choose_ms,
+        bind_ms=measured.metrics.attempt_ms() - choose_ms,
+        calls=calls,
+        writes_per_pod=writes(calls) / count,
+        reads_per_pod=reads(calls) / count,
+        events_per_pod=events(calls) / count,
+        processor_ms_per_pod={
+            program: 1e3 * seconds / count
+            for program, seconds in sorted(used.by_program.items())
+        },
+        others_processors=used.others / times.seconds,
+        load=measured.load,
+    )
+
+
+def _quantile(ranked: Sequence[float], q: float) -> float:
+    """Give a quantile by nearest rank."""
+    return ranked[math.ceil(len(ranked) * q) - 1]

@@ -1,0 +1,1 @@
+"""The soak: everything that goes wrong at once, for minutes."""
