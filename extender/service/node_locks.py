@@ -22,6 +22,9 @@ _LONGEST_WAIT_SECONDS: Final = 2.0
 """A lock is looked at this often even if no event comes: its owner may go without
 one, and age alone makes some locks ours to take."""
 
+_MOMENT_SECONDS: Final = 0.05
+"""After a write that came too late: enough for the other's write to be readable."""
+
 _MICROS: Final = 10**6
 _NANOS_PER_MICRO: Final = 10**3
 
@@ -184,7 +187,8 @@ class NodeLocks:
                         return Taken(tried)
                     if not is_read:
                         continue
-                if not await self.wait(node_name, deadline, short=verdict.may_take):
+                ripe_in = 0.0 if verdict.may_take else verdict.ripe_in_seconds
+                if not await self.wait(node_name, deadline, ripe_in):
                     break
         except ExtenderError:
             await self._give_back(node_name, tried)
@@ -193,13 +197,21 @@ class NodeLocks:
         return Kept("others take it first" if verdict.may_take else verdict.why)
 
     async def wait(
-        self, node_name: NodeName, deadline: float, *, short: bool = False
+        self, node_name: NodeName, deadline: float, ripe_in: float | None = None
     ) -> bool:
-        """Wait until something happens at a node; False once the deadline is here."""
+        """Wait until something happens at a node; False once the deadline is here.
+
+        Args:
+            node_name: The node.
+            deadline: On the monotonic clock.
+            ripe_in: Seconds after which to look again in any case.
+        """
         now = self._monotonic()
         if now >= deadline:
             return False
-        longest = _MOMENT_SECONDS if short else _LONGEST_WAIT_SECONDS
+        longest = _LONGEST_WAIT_SECONDS
+        if ripe_in is not None:
+            longest = min(longest, ripe_in + _MOMENT_SECONDS)
         changed = self._door(node_name).changed
         try:
             async with asyncio.timeout(min(longest, deadline - now)):
@@ -313,7 +325,3 @@ class NodeLocks:
 
     def _door(self, node_name: NodeName) -> _Door:
         return self._doors[node_name]
-
-
-_MOMENT_SECONDS: Final = 0.05
-"""After a write that came too late: enough for the other's write to be readable."""

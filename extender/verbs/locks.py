@@ -28,10 +28,17 @@ class SeenLock:
 
 @dataclass(frozen=True, slots=True)
 class LockVerdict:
-    """Whether the lock may be taken, and why or why not, in words for people."""
+    """Whether the lock may be taken.
+
+    Attributes:
+        may_take: Now.
+        why: Or why not, in words for people.
+        ripe_in_seconds: When age alone will make it so; None where it never does.
+    """
 
     may_take: bool
     why: str
+    ripe_in_seconds: float | None = None
 
 
 def is_gone(owner: Pod | None, first_uid: PodUID | None) -> bool:
@@ -68,12 +75,17 @@ def judge_lock(
         return LockVerdict(may_take=False, why=why)
     if lock.gone_seconds is not None:
         why = "the pod that it was set for is gone, and kubelet may not know it yet"
-        return LockVerdict(lock.gone_seconds > admission_seconds, why)
+        return _by_age(lock.gone_seconds, admission_seconds, why)
     void = _why_void(lock, node_name, pod)
     if void is not None:
         return LockVerdict(may_take=True, why=void)
     why = f"pod {owner.full_name} is being bound" if owner else "its lock names no pod"
-    return LockVerdict(lock.stood_seconds > longest_bind_seconds, why)
+    return _by_age(lock.stood_seconds, longest_bind_seconds, why)
+
+
+def _by_age(seconds: float, limit_seconds: float, why: str) -> LockVerdict:
+    left = limit_seconds - seconds
+    return LockVerdict(may_take=left < 0, why=why, ripe_in_seconds=max(left, 0.0))
 
 
 def _waits_there(owner: Pod, node_name: NodeName) -> bool:
