@@ -11,17 +11,17 @@ import math
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import FrameType
-from typing import Final, NoReturn
+from typing import Final
 
 import orjson
 from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.cluster import PODS_PER_NODE, make_cluster, node_name
+from benchmarks.command_line import exit_on_signal, whole_number
 from benchmarks.connection import AnswerUnusable, connect, post
 from benchmarks.report import BUDGETS_MS, Figures, Plan, report, table
 from benchmarks.servers import Server, ServerFailed, echo, extender
@@ -33,7 +33,7 @@ MOST_NODES: Final = 20_000
 
 def main() -> None:
     """Time filter over HTTP on clusters of several sizes, beside an echo server."""
-    signal.signal(signal.SIGTERM, _exit_on_signal)
+    signal.signal(signal.SIGTERM, exit_on_signal)
     plan, is_json = _read_arguments()
     notes = Console(stderr=True)
     try:
@@ -146,7 +146,7 @@ def _read_arguments() -> tuple[Plan, bool]:
     )
     parser.add_argument(
         "--nodes",
-        type=_whole_number(MOST_NODES),
+        type=whole_number(MOST_NODES),
         nargs="+",
         default=[100, 1_000, 5_000],
         metavar="N",
@@ -154,7 +154,7 @@ def _read_arguments() -> tuple[Plan, bool]:
     )
     parser.add_argument(
         "--requests",
-        type=_whole_number(MOST_QUESTIONS - WARM_UPS),
+        type=whole_number(MOST_QUESTIONS - WARM_UPS),
         default=200,
         metavar="N",
         help="timed requests of each shape to each server (default: 200)",
@@ -168,22 +168,6 @@ def _read_arguments() -> tuple[Plan, bool]:
     arguments = parser.parse_args()
     plan = Plan(arguments.nodes, arguments.requests, arguments.echo_only)
     return plan, arguments.output == "json"
-
-
-def _whole_number(limit: int) -> Callable[[str], int]:
-    """Make a reader of whole numbers from 1 up to a limit."""
-
-    def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= limit:
-            raise argparse.ArgumentTypeError(f"{text} is not within 1 to {limit}")
-        return int(text)
-
-    return read
-
-
-def _exit_on_signal(number: int, _frame: FrameType | None) -> NoReturn:
-    """Leave by an exception, so that the servers are ended on the way out."""
-    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Final, NoReturn, TypeVar
+from typing import Final, TypeVar
 
 import orjson
 import pytest
@@ -24,6 +23,7 @@ from benchmarks.burst.objects import MOST_PODS_PER_NODE, SHAPES
 from benchmarks.burst.programs import CONTENDERS
 from benchmarks.burst.report import report, tables
 from benchmarks.burst.run import run
+from benchmarks.command_line import exit_on_signal, whole_number
 from tests.control_plane.binaries import built
 
 Value = TypeVar("Value")
@@ -34,7 +34,7 @@ MOST_PODS: Final = 10_000
 
 def main() -> None:
     """Time a burst of pods through the real kube-scheduler, beside an echo extender."""
-    signal.signal(signal.SIGTERM, _exit_on_signal)
+    signal.signal(signal.SIGTERM, exit_on_signal)
     plan, kept = _read_arguments()
     notes = Console(stderr=True)
     try:
@@ -83,14 +83,14 @@ def _read_arguments() -> tuple[Plan, Path | None]:
     )
     parser.add_argument(
         "--nodes",
-        type=_list_of(_whole_number(MOST_NODES)),
+        type=_list_of(whole_number(MOST_NODES)),
         default=[100, 1_000],
         metavar="N,...",
         help="sizes of cluster (default: 100,1000)",
     )
     parser.add_argument(
         "--pods",
-        type=_whole_number(MOST_PODS),
+        type=whole_number(MOST_PODS),
         default=200,
         metavar="N",
         help="pods of one burst (default: 200)",
@@ -118,21 +118,21 @@ def _read_arguments() -> tuple[Plan, Path | None]:
     )
     parser.add_argument(
         "--runs",
-        type=_whole_number(100),
+        type=whole_number(100),
         default=1,
         metavar="N",
         help="runs of each (default: 1)",
     )
     parser.add_argument(
         "--limit",
-        type=_whole_number(3_600),
+        type=whole_number(3_600),
         default=300,
         metavar="S",
         help="seconds after which a burst has failed (default: 300)",
     )
     parser.add_argument(
         "--allocate-ms",
-        type=_whole_number(60_000, least=0),
+        type=whole_number(60_000, least=0),
         default=0,
         metavar="MS",
         help="how long a device plugin takes for one container (default: 0)",
@@ -172,23 +172,6 @@ def _contender(text: str) -> str:
     if text not in CONTENDERS:
         raise argparse.ArgumentTypeError(f"{text} is none of {', '.join(CONTENDERS)}")
     return text
-
-
-def _whole_number(limit: int, *, least: int = 1) -> Callable[[str], int]:
-    """Make a reader of whole numbers up to a limit."""
-
-    def read(text: str) -> int:
-        is_number = text.isascii() and text.isdigit()
-        if not is_number or not least <= int(text) <= limit:
-            raise argparse.ArgumentTypeError(f"{text} is not within {least} to {limit}")
-        return int(text)
-
-    return read
-
-
-def _exit_on_signal(number: int, _frame: FrameType | None) -> NoReturn:
-    """Leave by an exception, so that everything is ended on the way out."""
-    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

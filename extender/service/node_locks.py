@@ -110,6 +110,7 @@ class NodeLocks:
         """
         if lock is None:
             self._views.pop(node_name, None)
+            self._written.pop(node_name, None)
         else:
             self._views[node_name] = lock
         if lock is None or lock.value is None:
@@ -255,6 +256,7 @@ class NodeLocks:
                 written.idle_since = now
             elif now - written.idle_since > self._settings.admission_seconds:
                 _log.info("node %s: its lock, which we left, is given back", node_name)
+                written.idle_since = None  # where it fails, not again at once
                 await self.release(node_name, written.value)
 
     def _view_if_free(self, node_name: NodeName) -> NodeLock | None:
