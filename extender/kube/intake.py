@@ -105,9 +105,9 @@ class PodIntake:
             self._apply(name, uid, pod)
         elif pod is not None:
             self._listed[name] = pod
-        elif is_known:
+        elif is_known and (known := self._extender.ledger.pods.get(uid)) is not None:
             # It is there, and nothing of it can be read: it stays as it was.
-            self._listed[name] = self._extender.ledger.pods[uid]
+            self._listed[name] = known
 
     def _apply(self, name: str, uid: PodUID, pod: Pod | None) -> None:
         known = self._uid_of.get(name)

@@ -104,11 +104,13 @@ class Binder:
     async def _bind(self, args: BindingArgs) -> str:
         pod = await self._pod_to_bind(args)
         problem = _why_another(pod, args)
-        if problem is None and pod.node_name == args.node_name:
-            return ""
-        problem = problem or _why_unbindable(pod)
         if problem is not None:
             return problem
+        bound_to = pod.node_name or self._sent.node_of(pod.uid)
+        if bound_to is not None:
+            return _why_not_again(bound_to, args)
+        if pod.request_problem is not None:
+            return pod.request_problem
         if not pod.request.asks_for_devices:
             return await self._bind_plainly(args)
         fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
@@ -284,11 +286,11 @@ def _why_another(pod: Pod, args: BindingArgs) -> str | None:
     return None
 
 
-def _why_unbindable(pod: Pod) -> str | None:
-    """Tell why no node at all will do; None where one may."""
-    if pod.node_name is not None:
-        return f"the pod is already bound to {pod.node_name}"
-    return pod.request_problem
+def _why_not_again(bound_to: NodeName, args: BindingArgs) -> str:
+    """Answer a bind of a pod that is bound: a success where it is to that node."""
+    if bound_to == args.node_name:
+        return ""
+    return f"the pod is already bound to {bound_to}"
 
 
 def _binding(

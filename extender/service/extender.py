@@ -142,6 +142,7 @@ class Extender:
             case PodGone(pod_uid):
                 gone = self._ledger.pods.get(pod_uid)
                 self._ledger.apply(event)
+                self._waker.forget(pod_uid)
                 if gone is not None and gone.node_name is not None:
                     self._locks.wake(gone.node_name)
             case _:

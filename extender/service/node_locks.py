@@ -22,6 +22,9 @@ _LONGEST_WAIT_SECONDS: Final = 2.0
 """A lock is looked at this often even if no event comes: its owner may go without
 one, and age alone makes some locks ours to take."""
 
+_LOOKS_AT_A_TIME: Final = 5
+"""Locks that nobody asks for are looked at a few at a time: each look is a read."""
+
 _MOMENT_SECONDS: Final = 0.05
 """After a write that came too late: enough for the other's write to be readable."""
 
@@ -51,6 +54,7 @@ class _Stand:
     since: float
     owner_uid: PodUID | None = None
     gone_since: float | None = None
+    look_at: float | None = None
 
 
 @dataclass(slots=True)
@@ -182,6 +186,12 @@ class NodeLocks:
                     return Taken(tried)
                 verdict = await self._judge(pod, node_name, lock)
                 if verdict.may_take:
+                    if lock.value is not None:
+                        _log.info(
+                            "node %s: its lock is taken over: %s",
+                            node_name,
+                            verdict.why,
+                        )
                     tried = self._fresh_value(pod)
                     self._written[node_name] = _Written(tried, pod.uid)
                     if await self._is_taken(node_name, pod.uid, tried, lock):
@@ -234,15 +244,47 @@ class NodeLocks:
             del self._written[node_name]
 
     async def tidy(self, needs_lock: Callable[[PodUID, NodeName], bool]) -> None:
-        """Give back what we wrote and nobody has needed for a while.
+        """Give back what nobody needs any more.
 
         Such as the lock of a pod that was deleted before it was served, or one whose
-        write arrived after its bind gave up.
+        write arrived after its bind gave up, or that of a process that was killed.
 
         Args:
             needs_lock: Tells whether a pod is being bound to a node, or is bound there
                 and waits for its devices.
         """
+        await self._tidy_written(needs_lock)
+        await self._tidy_old()
+
+    async def _tidy_old(self) -> None:
+        """Give back, a few at a time, what has stood for longer than any bind lasts."""
+        now, longest = self._monotonic(), self._settings.longest_bind_seconds
+        due = [
+            (node_name, stand)
+            for node_name, stand in self._stands.items()
+            if (stand.look_at or stand.since + longest) < now
+        ]
+        for node_name, stand in due[:_LOOKS_AT_A_TIME]:
+            stand.look_at = now + longest
+            is_as_it_was = self._stands.get(node_name) is stand
+            if is_as_it_was and node_name not in self._doors:
+                await self._tidy_one(node_name, stand)
+
+    async def _tidy_one(self, node_name: NodeName, stand: _Stand) -> None:
+        try:
+            verdict = await self._judge(None, node_name, NodeLock(stand.value, ""))
+        except ExtenderError as error:
+            _log.warning("node %s: its lock cannot be judged: %s", node_name, error)
+            return
+        if verdict.may_take and node_name not in self._doors:
+            _log.info("node %s: its lock is given back: %s", node_name, verdict.why)
+            await self.release(node_name, stand.value)
+        elif verdict.ripe_in_seconds is not None:
+            stand.look_at = self._monotonic() + verdict.ripe_in_seconds
+
+    async def _tidy_written(
+        self, needs_lock: Callable[[PodUID, NodeName], bool]
+    ) -> None:
         now = self._monotonic()
         for node_name, written in list(self._written.items()):
             stand = self._stands.get(node_name)
@@ -283,7 +325,7 @@ class NodeLocks:
             await self.release(node_name, tried)
 
     async def _judge(
-        self, pod: Pod, node_name: NodeName, lock: NodeLock
+        self, pod: Pod | None, node_name: NodeName, lock: NodeLock
     ) -> LockVerdict:
         if lock.value is None:
             return LockVerdict(may_take=True, why="it is free")
@@ -308,16 +350,13 @@ class NodeLocks:
             stood_seconds=now - stand.since,
             gone_seconds=None if stand.gone_since is None else now - stand.gone_since,
         )
-        verdict = judge_lock(
+        return judge_lock(
             seen,
             node_name,
             pod,
             self._settings.longest_bind_seconds,
             self._settings.admission_seconds,
         )
-        if verdict.may_take:
-            _log.info("node %s: its lock is taken over: %s", node_name, verdict.why)
-        return verdict
 
     def _fresh_value(self, pod: Pod) -> str:
         """Make a value that no earlier taking wrote, so that a release is exact."""

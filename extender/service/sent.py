@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 
-from extender.core.model import Pod, PodUID, UnreadableAllocation
+from extender.core.model import NodeName, Pod, PodUID, UnreadableAllocation
 from extender.errors import ExtenderError, NotFound, Unanswered
 from extender.observe.metrics import Metrics
 from extender.service.cluster import Cluster
@@ -23,7 +23,8 @@ class _Sent:
 
     Attributes:
         args: What was asked.
-        lock: Value of the node's lock, given back if the pod turns out unbound.
+        lock: Value of the node's lock, given back if the pod turns out unbound; None
+            where no lock of ours protects it.
         at: When it was sent, or answered, on the monotonic clock.
         due: When the pod is to be read, on the same clock.
         is_answered: Whether kube-scheduler was told that the pod is bound. Until it is
@@ -31,7 +32,7 @@ class _Sent:
     """
 
     args: BindingArgs
-    lock: str
+    lock: str | None
     at: float
     due: float
     is_answered: bool
@@ -70,6 +71,11 @@ class SentBindings:
         sent = self._sent.get(uid)
         return sent is not None and not sent.is_answered
 
+    def node_of(self, uid: PodUID) -> NodeName | None:
+        """Tell where a pod is known to be bound, though no event has shown it yet."""
+        sent = self._sent.get(uid)
+        return sent.args.node_name if sent is not None and sent.is_answered else None
+
     async def after_failure(
         self, args: BindingArgs, lock_value: str, error: ExtenderError
     ) -> str:
@@ -87,33 +93,45 @@ class SentBindings:
             _log.warning("pod of %s cannot be read back: %s", described(args), unread)
             return f"{error}; whether it was carried out is not known yet"
         if is_bound(pod, args):
-            await self._adopt(pod, args, lock_value)
+            self._count(pod, args, lock_value)
+            if not pod.is_unserved:
+                await self._locks.release(args.node_name, lock_value)
             return ""
-        is_settled = pod.uid != args.uid or pod.node_name is not None
-        if is_settled or not isinstance(error, Unanswered):
+        if pod.uid == args.uid and pod.node_name is not None:
+            # Another's Binding came first, and our watch may be late to show it.
+            self._count(pod, replace(args, node_name=pod.node_name), None)
+            await self._locks.release(args.node_name, lock_value)
+        elif pod.uid != args.uid or not isinstance(error, Unanswered):
             await self._undo(args, lock_value, is_gone=pod.uid != args.uid)
         return str(error)
 
-    async def _adopt(self, pod: Pod, args: BindingArgs, lock_value: str) -> None:
-        """Count a pod that is bound there by the devices that its annotations name."""
-        self.note(args, lock_value, is_answered=True)
-        known = self._ledger.pods.get(args.uid)
-        if (
-            self._ledger.reservation(args.uid) is not None
-            and known is not None
-            and pod.allocation is not None
-            and not isinstance(pod.allocation, UnreadableAllocation)
-        ):
-            self._ledger.apply(Reserved(known, args.node_name, pod.allocation))
-        if not pod.is_unserved:
-            await self._locks.release(args.node_name, lock_value)
+    def _count(self, pod: Pod, args: BindingArgs, lock_value: str | None) -> None:
+        """Count a pod that was read bound, until an event shows it.
 
-    async def _undo(self, args: BindingArgs, lock_value: str, *, is_gone: bool) -> None:
+        By the devices that its annotations name; where they cannot be read, by what was
+        chosen on our own node, and by nothing on another's.
+        """
+        self.note(args, lock_value, is_answered=True)
+        reservation = self._ledger.reservation(args.uid)
+        known = self._ledger.pods.get(args.uid)
+        if reservation is None or known is None:
+            return
+        if pod.allocation and not isinstance(pod.allocation, UnreadableAllocation):
+            self._ledger.apply(Reserved(known, args.node_name, pod.allocation))
+        elif reservation.node_name != args.node_name:
+            self._ledger.apply(Unreserved(args.uid))
+
+    async def _undo(
+        self, args: BindingArgs, lock_value: str | None, *, is_gone: bool
+    ) -> None:
         self._sent.pop(args.uid, None)
         self._ledger.apply(PodGone(args.uid) if is_gone else Unreserved(args.uid))
-        await self._locks.release(args.node_name, lock_value)
+        if lock_value is not None:
+            await self._locks.release(args.node_name, lock_value)
 
-    def note(self, args: BindingArgs, lock_value: str, *, is_answered: bool) -> None:
+    def note(
+        self, args: BindingArgs, lock_value: str | None, *, is_answered: bool
+    ) -> None:
         """Keep in mind what must be found out; nothing where an event has shown it."""
         if is_answered and self._ledger.reservation(args.uid) is None:
             self._sent.pop(args.uid, None)

@@ -14,7 +14,7 @@ from typing import Final
 
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodUID
-from extender.errors import Conflict, ExtenderError, NotFound
+from extender.errors import Conflict, ExtenderError, Forbidden, NotFound, Rejected
 from extender.observe.metrics import Metrics
 from extender.service.cluster import Cluster
 from extender.service.refusals import Refusals
@@ -55,8 +55,8 @@ class _Woken:
 class Waker:
     """Touches pods that were refused on what has become free, a few a second.
 
-    A pod is touched once for all that was freed up to then. To be touched again it must
-    have been refused again, and something must have been freed since.
+    A pod is touched once for all that was freed up to then, and again only once more
+    was freed since; a touch that was not carried out is repeated.
     """
 
     def __init__(
@@ -134,24 +134,28 @@ class Waker:
                 del self._woken[pod_uid]
 
     async def _has_woken_all(self, rooms: Sequence[NodeName], moment: float) -> bool:
-        waiting = [
-            (pod, names)
-            for pod_uid, names in self._refusals.waiting_for(rooms, moment)
-            if (pod := self._waiting(pod_uid)) is not None
-        ]
+        waiting: list[tuple[Pod, tuple[NodeName, ...]]] = []
+        for found in self._refusals.waiting_for(rooms, moment):
+            waiting += [
+                (pod, names)
+                for pod_uid, names in found
+                if (pod := self._waiting(pod_uid)) is not None
+            ]
+            await asyncio.sleep(0)  # requests are answered first
         waiting.sort(key=lambda one: -one[0].priority)
         tried: set[object] = set()
         touches_left = self._settings.most_per_look
         is_complete = True
         for pod, names in waiting:
-            kind = (pod.request, pod.priority, names)
+            # What is kept for a nominated pod is kept from all others.
+            kind = (pod.request, pod.priority, pod.nominated_node, names)
             if kind in tried or not self._refusals.is_older(pod.uid, moment):
                 continue
             holding = self._place_of(pod, names, self._kept_room(pod.uid))
             if holding is None:
                 # The next of its kind would not fit either.
                 tried.add(kind)
-                await asyncio.sleep(0)  # requests are answered first
+                await asyncio.sleep(0)
             elif touches_left:
                 touches_left -= 1
                 is_complete &= await self._touch(pod, holding)
@@ -184,6 +188,11 @@ class Waker:
             await self._cluster.touch(pod)
         except (NotFound, Conflict):
             self.forget(pod.uid)
+        except (Forbidden, Rejected) as error:
+            # To repeat it is no use; others may be waiting behind.
+            _log.warning("pod %s cannot be woken: %s", pod.full_name, error)
+            self._woken.pop(pod.uid, None)
+            self._refusals.postpone(pod.uid, now)
         except ExtenderError as error:
             _log.warning("pod %s is not woken yet: %s", pod.full_name, error)
             if self._woken.get(pod.uid) is woken:

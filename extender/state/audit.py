@@ -65,8 +65,7 @@ def _audit_pod(ledger: Ledger, pod_uid: PodUID) -> Difference | None:
     pod = ledger.pods.get(pod_uid)
     if pod is None:
         return None
-    standing = ledger.standing(pod_uid)
-    recomputed = standing_of(pod, ledger.reservation(pod_uid), standing).holding
+    recomputed, standing = _recomputed(ledger, pod_uid), ledger.standing(pod_uid)
     recorded = standing.holding if standing else None
     if recorded is not None:
         recorded = ledger.holders_on(recorded.node_name).get(pod_uid)
@@ -75,13 +74,20 @@ def _audit_pod(ledger: Ledger, pod_uid: PodUID) -> Difference | None:
     return Difference(f"pod {pod.full_name}", recorded, recomputed)
 
 
+def _recomputed(ledger: Ledger, pod_uid: PodUID) -> Holding | None:
+    pod = ledger.pods.get(pod_uid)
+    if pod is None:
+        return None
+    former = ledger.standing(pod_uid)
+    return standing_of(pod, ledger.reservation(pod_uid), former).holding
+
+
 def _audit_node(ledger: Ledger, node_name: NodeName) -> Iterator[Difference]:
     holders = ledger.holders_on(node_name)
     for pod_uid, holding in holders.items():
-        standing = ledger.standing(pod_uid)
-        recomputed = standing.holding if standing else None
-        if holding != recomputed:
-            yield Difference(f"pod of uid {pod_uid}", holding, recomputed)
+        recomputed = _recomputed(ledger, pod_uid)
+        if recomputed is None or recomputed.node_name != node_name:
+            yield Difference(f"pod of uid {pod_uid}", holding, None)
     node = ledger.nodes.get(node_name)
     if node is None:
         return

@@ -69,8 +69,8 @@ class Effect(IntEnum):
     TAKES_A_PLACE = 1
     """Of a pod that held nothing before."""
 
-    GROWS = 2
-    """Or changes nothing."""
+    MAKES_NONE = 2
+    """Of a pod that goes on to hold as much, or more."""
 
 
 def effect_of(old: Holding | None, new: Holding | None) -> Effect:
@@ -89,7 +89,7 @@ def effect_of(old: Holding | None, new: Holding | None) -> Effect:
         usage.exceeds(new.charge.get(device_uuid, NOTHING))
         for device_uuid, usage in old.charge.items()
     )
-    return Effect.MAKES_ROOM if makes_room else Effect.GROWS
+    return Effect.MAKES_ROOM if makes_room else Effect.MAKES_NONE
 
 
 _NOWHERE = Standing(None, Footing.NOTHING)
@@ -132,7 +132,11 @@ def _bound(
         case None:
             return _unmanaged(pod, node_name)
         case UnreadableAllocation() as unreadable:
-            if reservation is None or reservation.node_name != node_name:
+            if (
+                reservation is None
+                or reservation.node_name != node_name
+                or not _is_of(pod, reservation.allocation)
+            ):
                 return _quarantined(pod, node_name, unreadable)
             charged_by, footing = (reservation.allocation,), Footing.LAST_READABLE
         case allocation if allocation in earlier:

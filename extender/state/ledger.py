@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Final
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
@@ -29,6 +30,10 @@ from extender.state.holdings import (
 )
 from extender.state.overfull import Cause, Overfull, overfull_cards
 
+_GONE_KEPT: Final = 10_000
+"""UIDs of pods that are gone. Events of one pod come in order, so that only a view
+that was read at about the time of its deletion can be late: few are needed."""
+
 
 class Ledger:
     """The single mutable object; `apply` is its only door.
@@ -43,6 +48,9 @@ class Ledger:
     A reserved or bound pod is charged by `extender.core.phases.current_charge`. Events
     may repeat; a view that would unbind a pod, or bring a finished one back, is late
     and is passed over.
+
+    A UID that is gone never comes back, as in the API; so an addition that comes after
+    its deletion changes nothing.
 
     Invariant: for each card, the fleet's ``used`` is the sum of the charges of the
     pods on its node; `extender.state.audit` recomputes and compares. It may exceed
@@ -61,6 +69,7 @@ class Ledger:
         self._held_on: dict[NodeName, dict[PodUID, Holding]] = {}
         self._nominated: dict[PodUID, Pod] = {}
         self._never_seen: set[PodUID] = set()
+        self._gone: dict[PodUID, None] = {}
         self._freed = Freed()
         self._overfull = Overfull()
         self._is_synced = False
@@ -195,7 +204,8 @@ class Ledger:
     def apply(self, event: Event) -> None:
         """Take in one event.
 
-        Cost: O(cards + holdings) of one node for `NodeSeen`, O(1) for the others.
+        Cost: O(cards + holdings) of the node concerned; for an event of a pod only
+        where a card is overfull there, or else O(shares). `Recount` is O(everything).
         """
         self._generation += 1
         match event:
@@ -210,6 +220,7 @@ class Ledger:
                 self._see_pod(pod)
             case PodGone(pod_uid):
                 self._forget(pod_uid)
+                self._bury(pod_uid)
             case Reserved(pod, node_name, allocation):
                 self._reserve(pod, Reservation(node_name, allocation))
             case Unreserved(pod_uid):
@@ -243,7 +254,7 @@ class Ledger:
 
     def _see_pod(self, pod: Pod) -> None:
         known = self._pods.get(pod.uid)
-        if known is not None and _is_older(pod, known):
+        if pod.uid in self._gone or (known is not None and _is_older(pod, known)):
             return
         self._never_seen.discard(pod.uid)
         self._restate(pod)
@@ -288,6 +299,11 @@ class Ledger:
             self._replace(pod_uid, standing.holding, None)
             self._judge_holding(standing, None)
 
+    def _bury(self, pod_uid: PodUID) -> None:
+        self._gone[pod_uid] = None
+        if len(self._gone) > _GONE_KEPT:
+            del self._gone[next(iter(self._gone))]
+
     def _judge_holding(self, before: Standing | None, after: Standing | None) -> None:
         """Find out whether a pod's change made cards overfull, or ended that."""
         old, new = _bound_holding(before), _bound_holding(after)
@@ -325,8 +341,10 @@ class Ledger:
     def _recount(self) -> None:
         self._fleet = Fleet()
         self._held_on = {}
+        former, self._standings = self._standings, {}
         for pod_uid, pod in self._pods.items():
-            standing = self._standing_of(pod)
+            reservation = self._reservations.get(pod_uid)
+            standing = standing_of(pod, reservation, former.get(pod_uid))
             self._standings[pod_uid] = standing
             if standing.holding is not None:
                 held = self._held_on.setdefault(standing.holding.node_name, {})
@@ -334,11 +352,13 @@ class Ledger:
         for node in self._nodes.values():
             self._fleet.put(node, self.holdings_on(node.name))
             self._freed.note(node.name, self._generation)
-            self._judge_overfull(node.name, Cause.INHERITED)
+            # Who trusted totals that were too low may have placed a pod without room.
+            cause = Cause.PLACED if self._is_synced else Cause.INHERITED
+            self._judge_overfull(node.name, cause)
 
     def _drop_nomination(self, pod_uid: PodUID) -> None:
         former = self._nominated.pop(pod_uid, None)
-        if former is not None and former.nominated_node is not None:
+        if former is not None and former.nominated_node in self._nodes:
             self._freed.note(former.nominated_node, self._generation)
 
     def _replace(
@@ -348,7 +368,8 @@ class Ledger:
             return
         if old is not None:
             self._fleet.subtract(old)
-            self._freed.note(old.node_name, self._generation)
+            if old.node_name in self._nodes:
+                self._freed.note(old.node_name, self._generation)
             held = self._held_on[old.node_name]
             del held[pod_uid]
             if not held:

@@ -54,7 +54,7 @@ def is_gone(owner: Pod | None, first_uid: PodUID | None) -> bool:
 def judge_lock(
     lock: SeenLock,
     node_name: NodeName,
-    pod: Pod,
+    pod: Pod | None,
     longest_bind_seconds: float,
     admission_seconds: float,
 ) -> LockVerdict:
@@ -63,20 +63,21 @@ def judge_lock(
     Args:
         lock: As it was seen.
         node_name: Whose lock it is.
-        pod: Wants it.
+        pod: Wants it; None where nobody does.
         longest_bind_seconds: No bind of anybody lasts longer.
         admission_seconds: kubelet does not admit a pod that is gone for longer. Until
             then its device plugin may be asked to serve that pod, and would hand out
             the rows of whichever pod the lock names.
     """
     owner = lock.owner
-    if owner is not None and _waits_there(owner, node_name) and owner.uid != pod.uid:
+    is_own = owner is not None and pod is not None and owner.uid == pod.uid
+    if owner is not None and _waits_there(owner, node_name) and not is_own:
         why = f"pod {owner.full_name} waits for its devices"
         return LockVerdict(may_take=False, why=why)
     if lock.gone_seconds is not None:
         why = "the pod that it was set for is gone, and kubelet may not know it yet"
         return _by_age(lock.gone_seconds, admission_seconds, why)
-    void = _why_void(lock, node_name, pod)
+    void = _why_void(owner, node_name, is_own=is_own)
     if void is not None:
         return LockVerdict(may_take=True, why=void)
     why = f"pod {owner.full_name} is being bound" if owner else "its lock names no pod"
@@ -92,13 +93,12 @@ def _waits_there(owner: Pod, node_name: NodeName) -> bool:
     return owner.node_name == node_name and owner.is_unserved
 
 
-def _why_void(lock: SeenLock, node_name: NodeName, pod: Pod) -> str | None:
+def _why_void(owner: Pod | None, node_name: NodeName, *, is_own: bool) -> str | None:
     """Tell why a lock protects nobody, however young it is; None where it may."""
-    owner = lock.owner
     why = None
     if owner is None:
         pass
-    elif owner.uid == pod.uid:
+    elif is_own:
         why = "an earlier bind of this pod left it"
     elif owner.status.is_finished:
         why = f"pod {owner.full_name} has finished"
