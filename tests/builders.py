@@ -61,6 +61,7 @@ class PodBuilder:
     app_containers: tuple[Json, ...] = ()
     node_name: str | None = None
     priority_value: int | None = None
+    nominated_node: str | None = None
     phase_text: str = "Pending"
     conditions: tuple[Json, ...] = ()
     statuses: Mapping[str, Json] = field(default_factory=dict)
@@ -99,6 +100,10 @@ class PodBuilder:
     def priority(self, value: int) -> Self:
         """Have a priority, as admission writes it from the class."""
         return replace(self, priority_value=value)
+
+    def nominated(self, node_name: str) -> Self:
+        """Be the one that others were evicted for, on a node."""
+        return replace(self, nominated_node=node_name)
 
     def phase(self, text: str) -> Self:
         """Show ``status.phase``."""
@@ -209,6 +214,8 @@ class PodBuilder:
 
     def _status(self) -> Json:
         status: Json = {"phase": self.phase_text}
+        if self.nominated_node is not None:
+            status["nominatedNodeName"] = self.nominated_node
         if self.conditions:
             status["conditions"] = list(self.conditions)
         if init_statuses := self._statuses_of(self.init_containers):

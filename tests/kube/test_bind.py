@@ -504,3 +504,72 @@ async def test_pod_without_devices_takes_no_lock() -> None:
         assert await run.bind(plain, "cpu") == ""
         assert server.pod("plain")["metadata"].get("annotations", {}) == {}
         assert not server.asked("PATCH")
+
+
+async def test_second_bind_of_a_pod_that_no_event_has_shown_yet() -> None:
+    """It is bound: the same node is a success, another one takes nothing from it."""
+    server = ApiServer().with_all(ONE_CARD, node("n2").gpu("GPU-b"), WANTED)
+    async with running(server, follows=False) as run:
+        assert await run.bind() == ""
+        assert await run.bind() == ""
+        assert await run.bind(node_name="n2") == "the pod is already bound to n1"
+        assert run.used() == 16_000
+        assert run.used("GPU-b", "n2") == 0
+        assert len(server.asked("POST")) == 1
+        assert server.lock_of("n2") is None
+
+
+async def test_pod_bound_elsewhere_is_charged_there_before_its_event() -> None:
+    """Another replica was faster, and the watch has not shown it yet."""
+    server = ApiServer().with_all(ONE_CARD, node("n2").gpu("GPU-b"), WANTED)
+    async with running(server, follows=False) as run:
+        server.put(WANTED.on("n2").holding("GPU-b,NVIDIA,16000,0:;"))
+        assert "is assigned to n2" in await run.bind()
+        assert run.used() == 0
+        assert run.used("GPU-b", "n2") == 16_000
+        assert server.lock_of("n1") is None
+        assert await run.bind() == "the pod is already bound to n2"
+
+
+OWNERS_LONG_GONE: Final = {
+    "gone": None,
+    "never bound": pod("q").app("a", gpu=1),
+    "bound elsewhere": pod("q").app("a", gpu=1).on("n2"),
+    "served": pod("q").app("a", gpu=1).on("n1").phase("Running"),
+}
+
+
+@pytest.mark.parametrize("owner", OWNERS_LONG_GONE.values(), ids=OWNERS_LONG_GONE)
+async def test_lock_of_a_killed_process_is_given_back(owner: PodBuilder | None) -> None:
+    """Nobody else asks for the node, and whoever wrote the lock is no more."""
+    server = ApiServer().with_all(ONE_CARD)
+    if owner is not None:
+        server.put(owner)
+    server.set_lock("n1", "2026-01-01T00:00:00Z,default,q")
+    async with running(server) as run:
+        for _ in range(2):
+            await run.extender._binder.settle()
+            assert server.lock_of("n1") is not None
+            run.clock.skipped += 31
+        await run.extender._binder.settle()
+        run.clock.skipped += 6  # a pod that is gone may still be admitted
+        await run.extender._binder.settle()
+        assert server.lock_of("n1") is None
+
+
+async def test_old_lock_of_a_pod_that_waits_for_its_devices_stays() -> None:
+    """Its plugin serves whichever pod the lock names."""
+    rows = "GPU-a,NVIDIA,1000,0:;"
+    waiting = (
+        pod("q")
+        .app("a", gpu=1, gpumem=1000)
+        .on("n1")
+        .annotations({ALLOCATED: rows, TO_ALLOCATE: rows, PHASE: "allocating"})
+    )
+    server = ApiServer().with_all(ONE_CARD, waiting)
+    server.set_lock("n1", "2026-01-01T00:00:00Z,default,q")
+    async with running(server) as run:
+        for _ in range(3):
+            run.clock.skipped += 61
+            await run.extender._binder.settle()
+        assert server.lock_of("n1") is not None

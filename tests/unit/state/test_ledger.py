@@ -13,6 +13,7 @@ from extender.core.model import (
     DeviceUUID,
     NodeName,
     PodPhase,
+    PodRequest,
     PodStatus,
     PodUID,
     Release,
@@ -28,6 +29,7 @@ from extender.state.events import (
     NodeSeen,
     PodGone,
     PodSeen,
+    Recount,
     Reserved,
     Unreserved,
 )
@@ -864,3 +866,47 @@ def test_a_garbled_annotation_of_a_pod_without_gpus_closes_no_node() -> None:
     totals = ledger_after(PodSeen(cpu_only)).fleet.totals(N1)
     assert totals is not None
     assert totals.closures == 0
+
+
+def test_an_addition_after_its_deletion_changes_nothing() -> None:
+    """A UID that is gone never comes back; a late view of it is no new pod."""
+    ledger = ledger_after()
+    ledger.apply(PodGone(BOUND.uid))
+    ledger.apply(PodSeen(BOUND))
+    assert BOUND.uid not in ledger.pods
+    assert used(ledger) == (0, 0, 0, 0)
+    successor = replace(BOUND, uid=PodUID("successor"))
+    ledger.apply(PodSeen(successor))
+    assert used(ledger)[1] == 20_000
+    assert audit(ledger) == []
+
+
+def test_a_reserved_pod_of_which_little_can_be_read_is_quarantined() -> None:
+    """Rows were chosen for containers that are not read any more."""
+    ledger = ledger_after(Reserved(UNBOUND, N1, ROWS))
+    remains = replace(BOUND, containers=(), request=PodRequest((), ()), allocation=TORN)
+    ledger.apply(PodSeen(remains))
+    standing = ledger.standing(BOUND.uid)
+    assert standing is not None
+    assert standing.footing is Footing.QUARANTINED
+    assert audit(ledger) == []
+
+
+def test_audit_sees_what_a_pod_left_behind() -> None:
+    """A charge without a pod; and counting anew ends it."""
+    ledger = ledger_after(PodSeen(BOUND))
+    del ledger._pods[BOUND.uid]
+    assert [each.recomputed for each in audit(ledger)] == [None]
+    ledger.apply(Recount())
+    assert audit(ledger) == []
+    assert used(ledger) == (0, 0, 0, 0)
+    assert list(ledger.standings()) == []
+
+
+def test_room_on_nodes_that_are_gone_is_not_noted() -> None:
+    """Nodes come and go for years."""
+    ledger = ledger_after(PodSeen(BOUND))
+    ledger.apply(NodeGone(N1))
+    before = ledger.generation
+    ledger.apply(PodGone(BOUND.uid))
+    assert ledger.freed_since(before) == []

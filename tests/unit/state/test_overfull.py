@@ -194,3 +194,15 @@ def test_a_recount_keeps_causes() -> None:
     ledger.apply(Recount())
     assert causes(ledger) == {"GPU-a": "placed"}
     assert ledger.overfull.seen == {Cause.PLACED: 1}
+
+
+def test_a_recount_that_finds_too_much_is_no_inheritance() -> None:
+    """Totals that were too low let a pod be placed without room."""
+    ledger = ledger_with(bound("p"))
+    holding = ledger.holding(PodUID(bound("p").uid))
+    assert holding is not None
+    ledger.fleet.subtract(holding)
+    ledger.apply(PodSeen(bound("q")))
+    assert causes(ledger) == {}
+    ledger.apply(Recount())
+    assert causes(ledger) == {"GPU-a": "placed"}
