@@ -18,6 +18,7 @@ from extender.observe.metrics import Metrics
 from extender.service import Extender
 from extender.settings import HttpSettings, SchedulingSettings, Settings
 from extender.web.app import build_app
+from extender.web.tls import listening_context
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ async def serve_embedded(
         announce: Told the URL once connections are accepted.
 
     Raises:
-        SettingsError: The address cannot be listened on.
+        SettingsError: The address cannot be listened on, or a TLS file not be used.
     """
     stop = _stop_signal()
     app = build_app(embedded.extender, settings.http, embedded.cluster)
@@ -81,8 +82,8 @@ async def serve_kube(
         on_synced: Told once nodes and pods were listed and applied.
 
     Raises:
-        SettingsError: The address cannot be listened on, or the API server's address
-            and credentials cannot be read.
+        SettingsError: The address cannot be listened on, a TLS file not be used, or
+            the API server's address and credentials not be read.
     """
     # The library takes half a second to import, which other commands need not wait for.
     from extender.kube.access import (  # noqa: PLC0415
@@ -135,6 +136,7 @@ async def _served(
     settings: HttpSettings,
     announce: Callable[[str], None],
 ) -> AsyncIterator[None]:
+    trusted = None if settings.tls is None else listening_context(settings.tls)
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -143,14 +145,14 @@ async def _served(
     )
     await runner.setup()
     try:
-        site = web.TCPSite(runner, settings.host, settings.port)
+        site = web.TCPSite(runner, settings.host, settings.port, ssl_context=trusted)
         try:
             await site.start()
         except (OSError, UnicodeError) as error:
             where = f"{settings.host}:{settings.port}"
             reason = _why_unusable(error)
             raise SettingsError(f"cannot listen on {where}: {reason}") from error
-        announce(_url_of(runner))
+        announce(_url_of(runner, settings))
         yield
         _log.info("stopping: open requests are finished first")
     finally:
@@ -167,6 +169,7 @@ def _why_unusable(error: OSError | UnicodeError) -> str:
     return error.strerror or str(error)
 
 
-def _url_of(runner: web.AppRunner) -> str:
+def _url_of(runner: web.AppRunner, settings: HttpSettings) -> str:
+    scheme = "http" if settings.tls is None else "https"
     host, port, *_ = runner.addresses[0]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

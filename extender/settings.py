@@ -1,6 +1,8 @@
 """Typed settings, by topic."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from extender.core.kinds import NVIDIA, Kind
@@ -105,6 +107,25 @@ class KubeSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    """Who a listener says that it is, and whom it lets in. All files are PEM."""
+
+    cert_file: Path
+    """Our certificate, and those between it and the CA."""
+
+    key_file: Path
+    """Its private key, not encrypted."""
+
+    client_ca_file: Path | None = None
+    """Certificates of which one must have signed a client's. Without it, anybody who
+    reaches the port can bind."""
+
+    client_names: frozenset[str] = frozenset()
+    """Of which a client's certificate must have one; empty for any that the client CA
+    signed. A CA often signs for more than kube-scheduler."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSettings:
     """The door."""
 
@@ -114,6 +135,9 @@ class HttpSettings:
 
     port: int = 8080
     """TCP port; 0 takes a free one."""
+
+    tls: TlsSettings | None = None
+    """None serves plain HTTP."""
 
     body_limit_bytes: int = 64 * MIB
     """Largest request body. 2,000 full Node objects of 15 kB are 30 MB; above the
@@ -145,7 +169,38 @@ class Settings:
     of a few milliseconds."""
 
 
-def http_settings(listen: str) -> HttpSettings:
+def tls_settings(
+    cert_file: Path | None,
+    key_file: Path | None,
+    client_ca_file: Path | None,
+    client_names: Iterable[str],
+) -> TlsSettings | None:
+    """Put the flags of TLS together; None where none is given.
+
+    Raises:
+        SettingsError: One is missing that another needs.
+    """
+    names = frozenset(client_names)
+    if cert_file is not None and key_file is not None:
+        if names and client_ca_file is None:
+            raise SettingsError("--client-name needs --client-ca: who vouches for it?")
+        return TlsSettings(
+            cert_file=cert_file,
+            key_file=key_file,
+            client_ca_file=client_ca_file,
+            client_names=names,
+        )
+    if cert_file is not None or key_file is not None:
+        raise SettingsError("--tls-cert and --tls-key go together: one is missing")
+    if client_ca_file is not None or names:
+        raise SettingsError(
+            "--client-ca and --client-name need --tls-cert and --tls-key: plain HTTP "
+            "has no client certificates"
+        )
+    return None
+
+
+def http_settings(listen: str, tls: TlsSettings | None = None) -> HttpSettings:
     """Read ``HOST:PORT``; an IPv6 host stands in brackets.
 
     Raises:
@@ -162,4 +217,4 @@ def http_settings(listen: str) -> HttpSettings:
         raise SettingsError(
             f"--listen {listen!r}: expected HOST:PORT, such as 127.0.0.1:8080"
         )
-    return HttpSettings(host=host, port=int(port))
+    return HttpSettings(host=host, port=int(port), tls=tls)

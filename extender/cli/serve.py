@@ -13,7 +13,12 @@ from extender.core.model import Pod, Release, UnreadableAllocation
 from extender.core.policies import Burst
 from extender.runtime import embed, serve_embedded, serve_kube
 from extender.service import Extender
-from extender.settings import SchedulingSettings, Settings, http_settings
+from extender.settings import (
+    SchedulingSettings,
+    Settings,
+    http_settings,
+    tls_settings,
+)
 from extender.state.holdings import Footing, Standing
 from extender.state.ledger import Ledger
 
@@ -36,7 +41,36 @@ from extender.state.ledger import Ledger
     metavar="HOST:PORT",
     default="127.0.0.1:8080",
     show_default=True,
-    help="Address to listen on. Whoever reaches it can bind pods.",
+    help="Address to listen on. Whoever reaches it can bind pods, unless --client-ca "
+    "is given.",
+)
+@click.option(
+    "--tls-cert",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Serve HTTPS (TLS 1.2 or newer) by this certificate, in PEM. It is read again "
+    "when the file changes, and so are the key and the client CA.",
+)
+@click.option(
+    "--tls-key",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Private key of --tls-cert, in PEM, not encrypted.",
+)
+@click.option(
+    "--client-ca",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Answer only clients whose certificate one of these signed; /healthz and "
+    "/readyz answer everybody.",
+)
+@click.option(
+    "--client-name",
+    "client_names",
+    metavar="NAME",
+    multiple=True,
+    help="Of those, answer only clients whose certificate has this common name or DNS "
+    "name. May be given several times.",
 )
 @click.option(
     "--burst",
@@ -48,12 +82,16 @@ from extender.state.ledger import Ledger
 )
 @release_option
 def serve(
+    *,
     cluster_files: tuple[Path, ...],
     kubeconfig: Path | None,
     listen: str,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    client_ca: Path | None,
+    client_names: tuple[str, ...],
     burst: str,
     release: str,
-    *,
     in_cluster: bool,
 ) -> None:
     """Answer kube-scheduler over HTTP.
@@ -78,7 +116,8 @@ def serve(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     scheduling = SchedulingSettings(burst=Burst(burst), release=Release(release))
-    settings = Settings(http=http_settings(listen), scheduling=scheduling)
+    tls = tls_settings(tls_cert, tls_key, client_ca, client_names)
+    settings = Settings(http=http_settings(listen, tls), scheduling=scheduling)
     if not cluster_files:
         asyncio.run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
         return

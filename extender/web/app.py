@@ -13,6 +13,7 @@ from extender.service import Extender
 from extender.settings import HttpSettings
 from extender.verbs.filter import FilterDecision
 from extender.web.audit import encode_audit
+from extender.web.clients import known_clients_only
 from extender.web.errors import answer_errors
 from extender.web.local import check_local
 from extender.wire.extender_v1 import (
@@ -47,12 +48,14 @@ def build_app(
 
     Args:
         extender: Answers the verbs.
-        settings: Gives the limit on bodies.
+        settings: Gives the limit on bodies, and who may ask.
         intake: Serves ``/pods`` where there is one.
     """
     app = web.Application(
         client_max_size=settings.body_limit_bytes, middlewares=[answer_errors]
     )
+    if settings.tls is not None and settings.tls.client_ca_file is not None:
+        app.middlewares.append(known_clients_only(settings.tls.client_names))
     app[EXTENDER] = extender
     app.router.add_post("/filter", _filter)
     app.router.add_post("/prioritize", _prioritize)

@@ -67,7 +67,7 @@ def _announced(process: "subprocess.Popen[str]") -> tuple[str, list[str]]:
     printed: list[str] = []
     for line in process.stdout:
         printed.append(line)
-        found = re.search(r"http://\S+:\d+", line)
+        found = re.search(r"https?://\S+:\d+", line)
         if found:
             return found[0], printed
     raise AssertionError(f"no URL: {printed}")
