@@ -35,12 +35,12 @@ class Section(Mapping[str, object]):
     `WorkloadUnusable` for any other.
 
     Example:
-        >>> case = Section({"nodes": 100, "verb": "bind"}, "a.yaml", "cases[0]")
+        >>> case = Section({"nodes": 100, "verb": "bind"}, "a.yaml")
         >>> case.whole("nodes"), case.text("verb"), case.flag("quick", default=False)
         (100, 'bind', False)
-        >>> case.flag("verb", default=False)
+        >>> case.text("nodes")
         Traceback (most recent call last):
-        benchmarks.workloads.WorkloadUnusable: a.yaml: cases[0].verb is 'bind', but must be true or false
+        benchmarks.workloads.WorkloadUnusable: a.yaml: nodes is 100, but must be a text
     """
 
     def __init__(self, content: Mapping[str, object], file: str, at: str = "") -> None:
