@@ -73,10 +73,14 @@ async def running(
     lock_wait_seconds: float = 5.0,
     follows: bool = True,
     release: Release = Release.AFTER_INIT,
+    audit_seconds: float = Settings().audit_seconds,
 ) -> AsyncIterator[Running]:
     """Run an extender on a server; one that does not follow hears nothing later."""
     reader, clock = PodReader(NVIDIA, release=release), Clock()
-    settings = Settings(bind=BindSettings(lock_wait_seconds=lock_wait_seconds))
+    settings = Settings(
+        bind=BindSettings(lock_wait_seconds=lock_wait_seconds),
+        audit_seconds=audit_seconds,
+    )
     async with server.client() as client:
         metrics = Metrics()
         cluster = KubeCluster(client, reader, QUICK, metrics)

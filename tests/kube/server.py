@@ -47,11 +47,19 @@ class Fault:
 
 @dataclass(slots=True)
 class Collection:
-    """All objects of a kind, and every event since the start."""
+    """All objects of a kind, and every event since the start.
+
+    Attributes:
+        objects: By name.
+        events: Version and line of each.
+        changed: Set whenever a watch may have something to send.
+        is_held: Whether watches send nothing for now; see `ApiServer.hold`.
+    """
 
     objects: dict[str, Json] = field(default_factory=dict)
     events: list[tuple[int, str]] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    is_held: bool = False
 
 
 class ApiServer:
@@ -110,6 +118,11 @@ class ApiServer:
         """Send an event to watches."""
         line = json.dumps({"type": event, "object": obj})
         self.kinds[kind].events.append((self.version, line))
+        self.kinds[kind].changed.set()
+
+    def hold(self, kind: str, *, is_held: bool = True) -> None:
+        """Have watches of a kind send nothing until they are let go again."""
+        self.kinds[kind].is_held = is_held
         self.kinds[kind].changed.set()
 
     def fail(
@@ -204,10 +217,11 @@ class ApiServer:
         try:
             while True:
                 collection.changed.clear()
-                for version, line in collection.events[sent:]:
+                due = [] if collection.is_held else collection.events[sent:]
+                for version, line in due:
                     if version > since:
                         await stream.write(line.encode() + b"\n")
-                sent = len(collection.events)
+                sent += len(due)
                 await collection.changed.wait()
         finally:
             self.open_watches -= 1

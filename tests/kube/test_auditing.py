@@ -168,11 +168,53 @@ async def test_lag_of_the_watch() -> None:
     """From the answer to a Binding until the pod is shown bound."""
     server = ApiServer().with_all(ONE_CARD, WANTED)
     async with running(server) as run:
+        server.hold("pods")
         assert await run.bind() == ""
+        assert run.is_reserved()
+        assert metric(run.extender, "reservations") == 1
+        assert metric(run.extender, "watch_lag_seconds_count") == 0
+        run.clock.skipped += 4
+        server.hold("pods", is_held=False)
         await until(lambda: not run.is_reserved())
-        assert metric(run.extender, "watch_lag_seconds_count") <= 1
+        assert metric(run.extender, "watch_lag_seconds_count") == 1
+        assert metric(run.extender, "watch_lag_seconds_sum") >= 4
         assert metric(run.extender, "binds_total", outcome="bound") == 1
         assert metric(run.extender, "reservations") == 0
+
+
+@pytest.mark.parametrize("collection", ["nodes", "pods"])
+async def test_silence_of_the_watch(collection: str) -> None:
+    """Each has its own; it ends with the next line that is heard."""
+    shown = {"nodes": ONE_CARD, "pods": holder("p")}[collection]
+    server = ApiServer().with_all(ONE_CARD)
+    async with running(server) as run:
+
+        def silence() -> float:
+            return metric(run.extender, "watch_silence_seconds", collection=collection)
+
+        await until(lambda: silence() > 0.05)
+        before = silence()
+
+        def is_shorter_after_news() -> bool:
+            server.put(shown)
+            return silence() < before
+
+        await until(is_shorter_after_news)
+
+
+async def test_timer_audits_again_and_again() -> None:
+    """Nobody asks for these audits."""
+    server = ApiServer().with_all(ONE_CARD, holder("p"))
+    async with running(server, audit_seconds=0.01) as run:
+        assert metric(run.extender, "audits_total") == 0
+        tending = asyncio.create_task(run.extender.tend_forever())
+        await until(lambda: metric(run.extender, "audits_total") >= 2)
+        nobody = Holding(N1, {DeviceUUID("GPU-a"): Usage(1, 500)})
+        run.extender.ledger.fleet.add(nobody)
+        await until(lambda: run.used() == 16_000)
+        assert metric(run.extender, "audit_differences_total") == 1
+        tending.cancel()
+        await asyncio.gather(tending, return_exceptions=True)
 
 
 async def test_overfull_cards_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
