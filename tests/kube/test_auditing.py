@@ -13,7 +13,7 @@ from extender.core.model import DeviceUUID, NodeName, PodUID, Usage
 from extender.service import Extender
 from extender.state.audit import audit
 from extender.state.overfull import Cause
-from tests.builders import PodBuilder, node, pod
+from tests.builders import NodeBuilder, PodBuilder, node, pod
 from tests.kube.running import ONE_CARD, WANTED, running
 from tests.kube.server import ApiServer, streams, until
 
@@ -182,10 +182,14 @@ async def test_lag_of_the_watch() -> None:
         assert metric(run.extender, "reservations") == 0
 
 
-@pytest.mark.parametrize("collection", ["nodes", "pods"])
-async def test_silence_of_the_watch(collection: str) -> None:
+NEWS: Final = {"nodes": ONE_CARD, "pods": holder("p")}
+
+
+@pytest.mark.parametrize(("collection", "shown"), NEWS.items(), ids=NEWS)
+async def test_silence_of_the_watch(
+    collection: str, shown: NodeBuilder | PodBuilder
+) -> None:
     """Each has its own; it ends with the next line that is heard."""
-    shown = {"nodes": ONE_CARD, "pods": holder("p")}[collection]
     server = ApiServer().with_all(ONE_CARD)
     async with running(server) as run:
 
