@@ -1,10 +1,9 @@
 """What a soak came to: its figures, and what is not as it must be."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from tests.control_plane.soak.parts import Parts, lines_of
-from tests.control_plane.soak.witness import Cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +63,24 @@ def _of_extenders(parts: Parts) -> Iterator[str]:
     counted = parts.counted()
     if counted["gpu_extender_audit_differences_total"]:
         yield "an extender's audit found differences"
-    told = counted["gpu_extender_overfull_cards_seen_total placed"]
-    crossed = parts.witness.causes[Cause.CROSSED]
-    if told > crossed * len(parts.replicas):
-        yield f"extenders saw {told} cards overfull by what was placed there"
+    told = {
+        one.name: one.counted()["gpu_extender_overfull_cards_seen_total placed"]
+        for one in parts.replicas
+    }
+    yield from more_placed_than_crossed(told, parts.witness.crossed_cards)
+
+
+def more_placed_than_crossed(told: Mapping[str, int], crossed: int) -> Iterator[str]:
+    """Hold what each extender saw placed without room against what was crossed.
+
+    Args:
+        told: By extender, how often it saw a card overfull by what was placed there.
+            It cannot tell what was crossed from that, but sees each of them once.
+        crossed: How often that was so.
+    """
+    for name, times in told.items():
+        if times > crossed:
+            yield f"{name} saw {times} cards overfull by a placement, not {crossed}"
 
 
 def _too_few(parts: Parts, required: Required) -> Iterator[str]:

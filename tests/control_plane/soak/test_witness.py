@@ -3,11 +3,13 @@
 from itertools import count
 
 from tests.builders import Json, NodeBuilder, PodBuilder, node, pod
-from tests.control_plane.plugin import BIND_PHASE, LOCK, TO_ALLOCATE
+from tests.control_plane.plugin import BIND_PHASE, BIND_TIME, LOCK, TO_ALLOCATE
 from tests.control_plane.soak.stream import Change, Kind
 from tests.control_plane.soak.witness import Cause, Witness
 
 NODE = node("n1").gpu("GPU-a", memory=24_000)
+START = 1_767_225_600
+"""2026-01-01T00:00:00Z."""
 
 
 class Watched:
@@ -23,9 +25,10 @@ class Watched:
         """Show the node."""
         self._tell(Kind.NODE, builder.name, builder.build())
 
-    def lock(self, owner: str | None) -> None:
-        """Show the node's lock."""
-        texts = {} if owner is None else {LOCK: f"2026-01-01T00:00:00Z,default,{owner}"}
+    def lock(self, owner: str | None, *, second: int = 0) -> None:
+        """Show the node's lock, as it was taken in a second of the test."""
+        time = f"2026-01-01T00:00:{second:02}.123456789Z"
+        texts = {} if owner is None else {LOCK: f"{time},default,{owner}"}
         self.show_node(NODE.annotations(texts))
 
     def show(self, builder: PodBuilder) -> None:
@@ -71,9 +74,10 @@ def with_init(name: str) -> PodBuilder:
     return asking.holding("GPU-a,NVIDIA,20000,0:;GPU-a,NVIDIA,10000,0:;").on("n1")
 
 
-def bound(builder: PodBuilder) -> PodBuilder:
-    """Be bound and served."""
-    return builder.on("n1").annotations({BIND_PHASE: "success", TO_ALLOCATE: ";"})
+def bound(builder: PodBuilder, *, second: int = 0) -> PodBuilder:
+    """Be served, and bound by a Binding that was written in a second of the test."""
+    texts = {BIND_PHASE: "success", TO_ALLOCATE: ";", BIND_TIME: str(START + second)}
+    return builder.on("n1").annotations(texts)
 
 
 def test_full_is_not_too_full() -> None:
@@ -140,6 +144,45 @@ def test_pod_that_fitted_after_its_lock_was_crossed() -> None:
     watched.lock("q")
     watched.show(done.sandbox(ready=False))
     watched.show(bound(app("q", 14_000)))
+    assert watched.causes() == {Cause.CROSSED: 1}
+    assert watched.wrongs() == []
+
+
+def test_pod_that_fitted_under_an_earlier_lock_was_placed() -> None:
+    """It gave up then; its second bind took the lock when all room was taken."""
+    watched = Watched()
+    watched.lock("q", second=1)
+    watched.lock(None)
+    watched.bind(app("p", 14_000))
+    watched.lock("q", second=2)
+    watched.show(bound(app("q", 14_000), second=2))
+    assert watched.causes() == {Cause.PLACED: 1}
+    (wrong,) = watched.wrongs()
+    assert wrong.startswith("placed: n1: GPU-a has ")
+
+
+def test_lock_that_was_taken_over_is_an_earlier_one() -> None:
+    """The first bind was killed, and never sent its Binding."""
+    watched = Watched()
+    done = with_init("p").running("a").exited("i").sandbox().phase("Running")
+    watched.bind(done)
+    watched.lock("q", second=1)
+    watched.show(done.sandbox(ready=False))
+    watched.lock("q", second=2)
+    watched.show(bound(app("q", 14_000), second=2))
+    assert watched.causes() == {Cause.PLACED: 1}
+    assert len(watched.wrongs()) == 1
+
+
+def test_late_binding_is_judged_by_its_own_lock() -> None:
+    """Its sender was killed, and the pod's second bind has taken the lock since."""
+    watched = Watched()
+    done = with_init("p").running("a").exited("i").sandbox().phase("Running")
+    watched.bind(done)
+    watched.lock("q", second=1)
+    watched.show(done.sandbox(ready=False))
+    watched.lock("q", second=2)
+    watched.show(bound(app("q", 14_000), second=1))
     assert watched.causes() == {Cause.CROSSED: 1}
     assert watched.wrongs() == []
 

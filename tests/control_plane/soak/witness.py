@@ -6,9 +6,10 @@ each excess gets a cause, by what happened when it appeared:
 placed
     A pod was bound there that did not fit at any moment of its bind. Must not happen.
 crossed
-    A pod was bound there that fitted at some moment after its bind took the node's
-    lock. Before the Binding was carried out, another pod's containers began to run
-    again. Nobody can exclude that: kubelet asks no one.
+    A pod was bound there that fitted at some moment after this bind of it took the
+    node's lock; what an earlier bind saw, that gave up, excuses nothing. Before the
+    Binding was carried out, another pod's containers began to run again. Nobody can
+    exclude that: kubelet asks no one.
 re-inflated
     A pod that was bound there already counts more than before.
 shrunk
@@ -23,7 +24,8 @@ from tests.builders import Json
 from tests.control_plane.judging import name_of
 from tests.control_plane.plugin import BIND_PHASE, LOCK, TO_ALLOCATE, WORDS
 from tests.control_plane.soak.excuses import Wrong
-from tests.control_plane.soak.places import Held, Place, held_by
+from tests.control_plane.soak.locks import Locks
+from tests.control_plane.soak.places import IDS, Held, Place, held_by
 from tests.control_plane.soak.stream import Change, Kind
 
 
@@ -44,6 +46,9 @@ class Witness:
         self.causes = Counter[Cause]()
         """How often a card, or the ids of a node, came to hold too much."""
 
+        self.crossed_cards = 0
+        """How often that was a card, and the cause crossed."""
+
         self.told: list[str] = []
         """Each of these times, in words."""
 
@@ -54,8 +59,7 @@ class Witness:
         self.places: dict[str, Place] = {}
         self._bound: dict[str, Json] = {}
         self._over: dict[str, AbstractSet[str]] = {}
-        self._owners: dict[str, str] = {}
-        self._locked_since: dict[tuple[str, str], int] = {}
+        self._locks = Locks()
 
     def see(self, change: Change) -> None:
         """Look at one change."""
@@ -72,14 +76,11 @@ class Witness:
             return
         self.places.setdefault(change.name, Place()).know(change.after)
         self._judge(change, change.name, Cause.SHRUNK)
-        lock = change.after["metadata"].get("annotations", {}).get(LOCK, "")
-        owner = "/".join(lock.split(",")[1:])
-        self._owners[change.name] = owner
-        self._locked_since.setdefault((change.name, owner), change.revision)
+        value = change.after["metadata"].get("annotations", {}).get(LOCK, "")
+        self._locks.see(change.name, value, change.revision)
 
     def _see_gone(self, change: Change) -> None:
-        for node_name in self.places:
-            self._locked_since.pop((node_name, change.name), None)
+        self._locks.forget(change.name)
         if change.before is None:
             return
         self._bound.pop(change.before["metadata"]["uid"], None)
@@ -96,8 +97,8 @@ class Witness:
             place.put(uid, held, change.revision)
             self._judge(change, node_name, Cause.RE_INFLATED)
         else:
-            since = self._locked_since.get((node_name, change.name), change.revision)
-            has_fitted = place.would_have_fitted(held, since)
+            since = self._locks.taken_for(shown, change.name)
+            has_fitted = place.would_have_fitted(held, since or change.revision)
             place.put(uid, held, change.revision)
             cause = Cause.CROSSED if has_fitted else Cause.PLACED
             self._judge(change, node_name, cause, bound_to=held.subjects)
@@ -117,6 +118,7 @@ class Witness:
         for subject, text in excesses.items():
             if subject not in before or subject in bound_to:
                 self.causes[cause] += 1
+                self.crossed_cards += cause is Cause.CROSSED and subject != IDS
                 self._tell(change, f"{cause}: {node_name}: {text}")
         if cause is Cause.PLACED and bound_to & excesses.keys():
             self.wrongs.append(Wrong(self.told[-1]))
@@ -126,7 +128,7 @@ class Witness:
         """Hold a bind against the rule that a node serves one pod after another."""
         if not held.ids:
             return
-        owner = self._owners[node_name]
+        owner = self._locks.owner_of(node_name)
         if owner != change.name:
             self._wrong(change, f"bound to {node_name} while it is locked by {owner!r}")
         for uid, other in self._bound.items():
