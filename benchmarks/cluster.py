@@ -1,20 +1,40 @@
 """Make a cluster of any size in memory, in the form of a kubectl dump.
 
-Every node has 8 equal cards. Its pods go over the cards in turn, in a mix of three
-shapes: app only; sidecar + app on one card; an init that is done + app. The same
-arguments always give the same cluster.
+Every node has 8 equal cards, or 4, 8, 16 and 64 of two types in turn. Its pods go over
+the cards in turn, in a mix of three shapes: app only; sidecar + app on one card; an
+init that is done + app. The same arguments always give the same cluster.
 """
 
 import argparse
 import sys
 from typing import Any, Final
-from uuid import NAMESPACE_URL, UUID, uuid5
+from uuid import NAMESPACE_URL, uuid5
 
 import orjson
 
-CARDS_PER_NODE: Final = 8
-CARD_MEMORY_MIB: Final = 81_920
-SLOTS_PER_CARD: Final = 10
+from benchmarks.layout import (
+    CARD_MEMORY_MIB,
+    LAYOUTS,
+    SLOTS_PER_CARD,
+    UNIFORM,
+    Cards,
+    ClusterPlan,
+    card_uuid,
+    node_name,
+)
+
+__all__ = [
+    "CARDS_PER_NODE",
+    "CARD_MEMORY_MIB",
+    "LEAST_HELD_MIB",
+    "PODS_PER_NODE",
+    "SLOTS_PER_CARD",
+    "Manifest",
+    "make_cluster",
+    "node_name",
+]
+
+CARDS_PER_NODE: Final = LAYOUTS[UNIFORM][0].count
 PODS_PER_NODE: Final = 8
 
 LEAST_HELD_MIB: Final = 12_288
@@ -36,31 +56,32 @@ _DONE: Final[Manifest] = {
 }
 
 
-def make_cluster(node_count: int, pods_per_node: int = PODS_PER_NODE) -> Manifest:
+def make_cluster(
+    node_count: int, pods_per_node: int = PODS_PER_NODE, layout: str = UNIFORM
+) -> Manifest:
     """Make a ``v1 List`` of nodes and their running GPU pods.
 
     Args:
         node_count: Nodes.
-        pods_per_node: GPU pods on each; up to 24 fit in a node's memory.
+        pods_per_node: GPU pods on each; up to 24 fit in the memory of 8 cards.
+        layout: Which cards the nodes have, of `benchmarks.layout.LAYOUTS`.
 
-    Cost: about 1.5 KiB of JSON a pod and 2 KiB a node.
+    Cost: about 1.5 KiB of JSON a pod and 2 KiB a node of 8 cards.
     """
+    plan = ClusterPlan(node_count, pods_per_node, layout)
     items = []
-    for node_number in range(node_count):
-        items.append(_node(node_number))
-        items.extend(_pod(node_number, number) for number in range(pods_per_node))
+    for node_number, cards in enumerate(plan.all_cards()):
+        items.append(_node(node_number, cards))
+        items.extend(
+            _pod(node_number, number, cards) for number in range(pods_per_node)
+        )
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
-def node_name(node_number: int) -> str:
-    """Name a node, as long as names in large clusters are."""
-    return f"gpu-node-{node_number:05}.example.internal"
-
-
-def _node(node_number: int) -> Manifest:
+def _node(node_number: int, cards: Cards) -> Manifest:
     name = node_name(node_number)
-    register = [_card(node_number, index) for index in range(CARDS_PER_NODE)]
-    slots = str(CARDS_PER_NODE * SLOTS_PER_CARD)
+    register = [_card(node_number, index, cards) for index in range(cards.count)]
+    slots = str(cards.count * SLOTS_PER_CARD)
     resources = {
         "cpu": "128",
         "memory": "1024Gi",
@@ -88,18 +109,18 @@ def _node(node_number: int) -> Manifest:
     }
 
 
-def _card(node_number: int, index: int) -> Manifest:
+def _card(node_number: int, index: int, cards: Cards) -> Manifest:
     """Register one card as the device plugin does, which leaves out what is zero."""
-    card: Manifest = {"id": _card_uuid(node_number, index), "index": index}
+    card: Manifest = {"id": card_uuid(node_number, index), "index": index}
     card |= {"count": SLOTS_PER_CARD, "devmem": CARD_MEMORY_MIB, "devcore": 100}
-    card |= {"type": "NVIDIA A100-SXM4-80GB", "numa": index // 4}
+    card |= {"type": cards.type, "numa": index // 4}
     card |= {"mode": "hami-core", "health": True}
     return {key: value for key, value in card.items() if value}
 
 
-def _pod(node_number: int, number: int) -> Manifest:
+def _pod(node_number: int, number: int, cards: Cards) -> Manifest:
     inits, apps = _containers(node_number, number)
-    card_uuid = _card_uuid(node_number, number % CARDS_PER_NODE)
+    held_card = card_uuid(node_number, number % cards.count)
     name = f"job-{node_number:05}-{number}"
     return {
         "apiVersion": "v1",
@@ -111,7 +132,7 @@ def _pod(node_number: int, number: int) -> Manifest:
             "resourceVersion": str(100_000 + node_number * 100 + number),
             "labels": {"hami.io/vgpu-node": node_name(node_number)},
             "annotations": _allocation_annotations(
-                node_name(node_number), card_uuid, [*inits, *apps]
+                node_name(node_number), held_card, [*inits, *apps]
             ),
         },
         "spec": {
@@ -151,7 +172,7 @@ def _containers(
 
 
 def _allocation_annotations(
-    on_node: str, card_uuid: str, containers: list[Container]
+    on_node: str, held_card: str, containers: list[Container]
 ) -> dict[str, str]:
     return {
         "hami.io/bind-phase": "success",
@@ -159,7 +180,7 @@ def _allocation_annotations(
         "hami.io/vgpu-node": on_node,
         "hami.io/vgpu-time": str(_BOUND_AT),
         "hami.io/vgpu-devices-allocated": "".join(
-            f"{card_uuid},NVIDIA,{memory_mib},0:;" for _, memory_mib, _ in containers
+            f"{held_card},NVIDIA,{memory_mib},0:;" for _, memory_mib, _ in containers
         ),
         "hami.io/vgpu-devices-to-allocate": ";" * len(containers),
     }
@@ -185,10 +206,6 @@ def _status(container: Container) -> Manifest:
     }
 
 
-def _card_uuid(node_number: int, index: int) -> str:
-    return f"GPU-{UUID(int=(node_number << 16 | index) << 80 | 0xA100)}"
-
-
 def _uid(name: str) -> str:
     return str(uuid5(NAMESPACE_URL, name))
 
@@ -198,8 +215,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--nodes", type=int, default=100)
     parser.add_argument("--pods-per-node", type=int, default=PODS_PER_NODE)
+    parser.add_argument(
+        "--cards",
+        choices=LAYOUTS,
+        default=UNIFORM,
+        help="8 on each node, or 4, 8, 16 and 64 in turn (default: 8)",
+    )
     arguments = parser.parse_args()
-    cluster = make_cluster(arguments.nodes, arguments.pods_per_node)
+    cluster = make_cluster(arguments.nodes, arguments.pods_per_node, arguments.cards)
     sys.stdout.buffer.write(orjson.dumps(cluster))
 
 

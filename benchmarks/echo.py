@@ -1,7 +1,7 @@
-"""A server that decides nothing: the least that a filter over HTTP can cost.
+"""A server that decides nothing: the least that a verb over HTTP can cost.
 
 It uses the same HTTP server and JSON library as the extender, decodes the request and
-answers with every name that it was sent.
+answers with every name that it was sent. Its event loop is the quickest that there is.
 """
 
 import argparse
@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 import orjson
+import uvloop
 from aiohttp import web
 
 _LARGEST_BODY: Final = 64 * 2**20
@@ -28,6 +29,20 @@ async def filter_nothing(request: web.Request) -> web.Response:
     return web.Response(body=orjson.dumps(answer), content_type="application/json")
 
 
+async def score_nothing(request: web.Request) -> web.Response:
+    """Answer ``POST /prioritize`` with no preference."""
+    sent = orjson.loads(await request.read())
+    answer = [{"Host": name, "Score": 0} for name in sent["NodeNames"]]
+    return web.Response(body=orjson.dumps(answer), content_type="application/json")
+
+
+async def bind_nothing(request: web.Request) -> web.Response:
+    """Answer ``POST /bind`` with success."""
+    orjson.loads(await request.read())
+    answer = {"Error": ""}
+    return web.Response(body=orjson.dumps(answer), content_type="application/json")
+
+
 async def be_ready(_request: web.Request) -> web.Response:
     """Answer ``GET /readyz``; there is nothing to wait for."""
     return web.Response(text="ok")
@@ -36,7 +51,14 @@ async def be_ready(_request: web.Request) -> web.Response:
 async def serve(host: str, port: int) -> None:
     """Serve until cancelled; prints ``host:port`` once it listens."""
     app = web.Application(client_max_size=_LARGEST_BODY)
-    app.add_routes([web.post("/filter", filter_nothing), web.get("/readyz", be_ready)])
+    app.add_routes(
+        [
+            web.post("/filter", filter_nothing),
+            web.post("/prioritize", score_nothing),
+            web.post("/bind", bind_nothing),
+            web.get("/readyz", be_ready),
+        ]
+    )
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
@@ -54,7 +76,7 @@ def main() -> None:
     parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT")
     host, _, port = parser.parse_args().listen.rpartition(":")
     with suppress(KeyboardInterrupt):
-        asyncio.run(serve(host, int(port)))
+        uvloop.run(serve(host, int(port)))
 
 
 if __name__ == "__main__":

@@ -126,6 +126,10 @@ class Section(Mapping[str, object]):
             for index, item in enumerate(items)
         ]
 
+    def with_value(self, key: str, value: object) -> "Section":
+        """Make a copy in which one value is another."""
+        return Section({**self._content, key: value}, self._file, self._at)
+
     def only(self, *known: str) -> None:
         """Refuse every other key, which is a mistyped one as a rule."""
         for key in self:

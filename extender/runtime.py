@@ -16,7 +16,7 @@ from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import SettingsError
 from extender.observe.metrics import Metrics
 from extender.service import Extender
-from extender.settings import HttpSettings, SchedulingSettings, Settings
+from extender.settings import HttpSettings, Settings
 from extender.web.app import build_app
 from extender.web.tls import listening_context
 
@@ -31,16 +31,16 @@ class EmbeddedExtender:
     extender: Extender
 
 
-def embed(files: Sequence[Path], settings: SchedulingSettings) -> EmbeddedExtender:
+def embed(files: Sequence[Path], settings: Settings) -> EmbeddedExtender:
     """Read the files and put an extender on them.
 
     Raises:
         SettingsError: A file cannot be used.
     """
-    reader = settings.reader()
+    reader = settings.scheduling.reader()
     cluster = EmbeddedCluster(reader)
     cluster.load(files)
-    extender = Extender(cluster, reader, time.time)
+    extender = Extender(cluster, reader, time.time, settings)
     cluster.listen(extender.take_in)
     extender.mark_synced()
     return EmbeddedExtender(cluster, extender)
@@ -64,7 +64,7 @@ async def serve_embedded(
     stop = _stop_signal()
     app = build_app(embedded.extender, settings.http, embedded.cluster)
     async with _served(app, embedded.extender, settings.http, announce):
-        await stop.wait()
+        await _until(stop, embedded.extender.tend_forever())
 
 
 async def serve_kube(

@@ -30,6 +30,7 @@ from extender.core.model import (
     UnreadableAllocation,
     Usage,
 )
+from extender.verbs.prioritize import score_nodes
 from tests.oracles import kubelet_slots
 
 N1, N2, N3, N4 = (NodeName(f"n{number}") for number in range(1, 5))
@@ -179,3 +180,14 @@ def uuids(allocation: Allocation | None) -> list[list[str]] | None:
     if allocation is None:
         return None
     return [[str(share.device_uuid) for share in each] for each in allocation]
+
+
+def scored(
+    fleet: Fleet,
+    pod: Pod,
+    node_names: Sequence[NodeName],
+    own: Holding | None,
+) -> list[tuple[NodeName, int]]:
+    """Score nodes, each beside its name."""
+    scores = score_nodes(fleet, pod, node_names, own)
+    return list(zip(node_names, scores.tolist(), strict=True))

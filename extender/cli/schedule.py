@@ -24,7 +24,7 @@ from extender.embedded.documents import objects_in
 from extender.embedded.scheduler import PlacedPod, RefusedPod, schedule_pod
 from extender.errors import SettingsError
 from extender.runtime import EmbeddedExtender, embed
-from extender.settings import SchedulingSettings
+from extender.settings import SchedulingSettings, Settings
 from extender.wire.objects import JsonObject
 
 
@@ -61,7 +61,7 @@ def schedule(
     pods = [obj for file in files for obj in objects_in(read_input(file), str(file))]
     if not pods:
         raise SettingsError("no pod found in the input")
-    settings = SchedulingSettings(release=Release(release))
+    settings = Settings(scheduling=SchedulingSettings(release=Release(release)))
     embedded = embed(cluster_files, settings)
     outcomes = asyncio.run(_schedule_all(embedded, pods))
     if output == "json":

@@ -121,7 +121,7 @@ def serve(
     if not cluster_files:
         asyncio.run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
         return
-    embedded = embed(cluster_files, settings.scheduling)
+    embedded = embed(cluster_files, settings)
     _echo_summary(embedded.extender)
     asyncio.run(serve_embedded(embedded, settings, _announce))
 

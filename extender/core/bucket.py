@@ -6,9 +6,12 @@ from typing import Final
 
 import numpy as np
 
+from extender.core.answers import Answers
+from extender.core.arrays import Int64s
 from extender.core.cards import Cards, Change, Interned
 from extender.core.holding import Holding
-from extender.core.model import DeviceUUID, Node, Usage
+from extender.core.model import DeviceUUID, Node, PodRequest, Usage
+from extender.core.remembered import RememberedAnswers
 
 MIG_MODE: Final = "mig"
 
@@ -45,6 +48,7 @@ class Bucket:
         self._free_columns: list[int] = []
         self._positions: list[Mapping[DeviceUUID, int]] = []
         self._cards = Cards.blank(width, _FIRST_COLUMNS, interned)
+        self._remembered = RememberedAnswers()
 
     def put(self, node: Node) -> int:
         """Give a node a column, with nothing held there.
@@ -54,6 +58,7 @@ class Bucket:
         """
         devices = node.devices or ()
         column = self._take_column()
+        self._remembered.note_change(column)
         cards = self._cards
         ordered = sorted(devices, key=lambda card: (card.index, card.device_uuid))
         for position, device in enumerate(ordered):
@@ -77,6 +82,7 @@ class Bucket:
 
     def free(self, column: int) -> None:
         """Empty a column for the next node."""
+        self._remembered.note_change(column)
         blank = Cards.blank(self._width, 1, self._interned).arrays()
         for name, array in self._cards.arrays().items():
             array[..., column] = blank[name][..., 0]
@@ -85,7 +91,15 @@ class Bucket:
 
     def count(self, column: int, holding: Holding, sign: int) -> None:
         """Add (`sign` 1) or take back (-1) a holding; devices not here are left out."""
+        self._remembered.note_change(column)
         self._cards.apply(Change(column, self._positions[column], holding, sign))
+
+    def answers(self, columns: Int64s, request: PodRequest) -> Answers:
+        """Judge a request on the nodes at `columns`; the answers are the caller's own.
+
+        Cost: see `RememberedAnswers.of`.
+        """
+        return self._remembered.of(self.cards(), columns, request)
 
     def cards(self) -> Cards:
         """See all columns, read-only; the view follows later changes."""

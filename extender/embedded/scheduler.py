@@ -57,12 +57,13 @@ async def schedule_pod(
         raise Conflict(f"pod {pod.full_name} is bound to {pod.node_name} already")
     if pod.status.is_finished or pod.status.is_terminating:
         raise Conflict(f"pod {pod.full_name} has ended, or is being deleted")
-    names = sorted(NodeName(name) for name in cluster.nodes)
+    names = tuple(sorted(NodeName(name) for name in cluster.nodes))
     fitting = extender.filter(ExtenderArgs(pod, names, None)).fitting
     if not fitting:
         verdicts = (extender.judge(pod, name) for name in names)
         return RefusedPod(pod, tuple(each for each in verdicts if each is not None))
-    scores = extender.prioritize(ExtenderArgs(pod, fitting, None))
+    scored = extender.prioritize(ExtenderArgs(pod, tuple(fitting), None))
+    scores = dict(zip(fitting, scored.tolist(), strict=True))
     node_name = best_node(scores)
     problem = await extender.bind(
         BindingArgs(pod.name, pod.namespace, pod.uid, node_name)
@@ -70,4 +71,4 @@ async def schedule_pod(
     if problem:
         raise Conflict(f"pod {pod.full_name} to {node_name}: {problem}")
     bound = await cluster.read_pod(pod.namespace, pod.name)
-    return PlacedPod(bound, node_name, dict(scores)[node_name], len(fitting))
+    return PlacedPod(bound, node_name, scores[node_name], len(fitting))

@@ -15,6 +15,7 @@ from typing import Final
 
 from prometheus_client.metrics_core import CounterMetricFamily
 
+from extender.core.arrays import Int64s
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodUID
@@ -209,8 +210,8 @@ class Extender:
                 ):
                     yield node_name, there.uid
 
-    def prioritize(self, args: ExtenderArgs) -> list[tuple[NodeName, int]]:
-        """Score every candidate. Changes nothing.
+    def prioritize(self, args: ExtenderArgs) -> Int64s:
+        """Score every candidate: int64 (N,), in the order asked. Changes nothing.
 
         Raises:
             NotSynced: The state is not complete yet.
@@ -320,9 +321,9 @@ class Extender:
         usage that the ledger has on them.
         """
         if args.nodes is None:
-            return self._ledger.fleet, args.node_names or []
+            return self._ledger.fleet, args.candidates
         nodes = [decode_node(item, self._kind) for item in args.nodes.values()]
-        return self._ledger.fleet_of(nodes), list(args.nodes)
+        return self._ledger.fleet_of(nodes), args.candidates
 
     def _check_synced(self) -> None:
         if not self._is_synced:

@@ -1,16 +1,15 @@
 """filter: which nodes can hold a pod, and why the others cannot."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from extender.core.arrays import Int64s
-from extender.core.cards import Cards
-from extender.core.fleet import Fleet, Selected
+from extender.core.answers import Answers
+from extender.core.arrays import Int64s, Mask
+from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NodeName, Pod, PodRequest
-from extender.core.placement import Placement, place, place_when_empty
+from extender.core.model import NodeName, Pod
 from extender.core.reasons import Reason, joined
 
 
@@ -59,80 +58,31 @@ def filter_nodes(
         )
     if not pod.request.asks_for_devices:
         return FilterDecision(fitting=list(node_names))
-    return _Sieve(fleet, pod.request, node_names).run(own, nominated)
+    return _decision(fleet.answers(node_names, pod.request, own, nominated), node_names)
 
 
-class _Sieve:
-    """One run of `filter_nodes`."""
+def _decision(answers: Answers, node_names: Sequence[NodeName]) -> FilterDecision:
+    if answers.fits.all():
+        return FilterDecision(fitting=list(node_names))
+    is_failed = ~answers.fits & ~answers.is_hopeless
+    return FilterDecision(
+        _named(node_names, answers.fits),
+        _explained(node_names, is_failed, answers.reason_bits),
+        _explained(node_names, answers.is_hopeless, answers.reason_bits),
+    )
 
-    def __init__(
-        self, fleet: Fleet, request: PodRequest, node_names: Sequence[NodeName]
-    ) -> None:
-        self._fleet = fleet
-        self._request = request
-        self._node_names = node_names
-        self._is_judged = np.zeros(len(node_names), np.bool_)
-        self._fits = np.zeros(len(node_names), np.bool_)
-        self._decision = FilterDecision()
 
-    def run(self, own: Holding | None, nominated: Sequence[Holding]) -> FilterDecision:
-        for selected in self._fleet.select(self._node_names, own, nominated):
-            self._judge(selected)
-        self._refuse_unusable()
-        names = self._node_names
-        self._decision.fitting = (
-            list(names)
-            if self._fits.all()
-            else [names[position] for position in np.flatnonzero(self._fits).tolist()]
-        )
-        return self._decision
+def _named(node_names: Sequence[NodeName], mask: Mask) -> list[NodeName]:
+    return list(map(node_names.__getitem__, np.flatnonzero(mask).tolist()))
 
-    def _judge(self, selected: Selected) -> None:
-        self._is_judged[selected.positions] = True
-        placement = place(selected.cards, self._request)
-        fits = placement.fits[selected.columns]
-        self._fits[selected.positions] = fits
-        refused = np.flatnonzero(~fits)
-        if refused.size:
-            columns = selected.columns[refused]
-            positions = selected.positions[refused]
-            self._refuse(selected.cards, placement, columns, positions)
 
-    def _refuse(
-        self, cards: Cards, placement: Placement, columns: Int64s, positions: Int64s
-    ) -> None:
-        cards, ideal_columns = cards.narrowed(columns)
-        ideal = place_when_empty(cards, self._request)
-        resolvable = ideal.fits[ideal_columns]
-        self._explain(
-            self._decision.failed,
-            positions[resolvable],
-            placement.reason_bits(columns[resolvable]),
-        )
-        self._explain(
-            self._decision.unresolvable,
-            positions[~resolvable],
-            ideal.reason_bits(ideal_columns[~resolvable]),
-        )
-
-    def _explain(
-        self, texts: dict[NodeName, str], positions: Int64s, bits: Int64s
-    ) -> None:
-        if not positions.size:
-            return
-        names: Iterable[NodeName] = self._node_names
-        if len(positions) < len(self._node_names):
-            names = map(self._node_names.__getitem__, positions.tolist())
-        text_of = {each: joined(each) for each in np.unique(bits).tolist()}
-        if len(text_of) == 1:
-            texts.update(dict.fromkeys(names, *text_of.values()))
-        else:
-            reasons = map(text_of.__getitem__, bits.tolist())
-            texts.update(zip(names, reasons, strict=True))
-
-    def _refuse_unusable(self) -> None:
-        for position in np.flatnonzero(~self._is_judged).tolist():
-            node_name = self._node_names[position]
-            reason = self._fleet.why_unusable(node_name)
-            if reason is not None:
-                self._decision.unresolvable[node_name] = reason.value
+def _explained(
+    node_names: Sequence[NodeName], mask: Mask, reason_bits: Int64s
+) -> dict[NodeName, str]:
+    names: Sequence[NodeName] = node_names
+    if not mask.all():
+        names, reason_bits = _named(node_names, mask), reason_bits[mask]
+    text_of = {each: joined(each) for each in np.unique(reason_bits).tolist()}
+    if len(text_of) == 1:
+        return dict.fromkeys(names, *text_of.values())
+    return dict(zip(names, map(text_of.__getitem__, reason_bits.tolist()), strict=True))

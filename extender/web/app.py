@@ -24,6 +24,7 @@ from extender.wire.extender_v1 import (
     encode_filter_result,
     encode_host_priorities,
 )
+from extender.wire.node_lists import NodeLists
 from extender.wire.objects import JsonObject
 
 EXTENDER: Final = web.AppKey("extender", Extender)
@@ -57,6 +58,7 @@ def build_app(
     if settings.tls is not None and settings.tls.client_ca_file is not None:
         app.middlewares.append(known_clients_only(settings.tls.client_names))
     app[EXTENDER] = extender
+    app[_NODE_LISTS] = NodeLists()
     app.router.add_post("/filter", _filter)
     app.router.add_post("/prioritize", _prioritize)
     app.router.add_post("/bind", _bind)
@@ -73,12 +75,13 @@ def build_app(
 
 
 _INTAKE: Final[web.AppKey[PodIntake]] = web.AppKey("intake", PodIntake)
+_NODE_LISTS: Final = web.AppKey("node_lists", NodeLists)
 _POD_LIMIT_BYTES: Final = web.AppKey("pod_limit_bytes", int)
 
 
 async def _filter(request: web.Request) -> web.Response:
     extender = request.app[EXTENDER]
-    args = decode_extender_args(await request.read(), extender.reader)
+    args = await _extender_args(request)
     try:
         decision = extender.filter(args)
     except NotSynced as error:
@@ -103,8 +106,16 @@ def _filter_result(args: ExtenderArgs, decision: FilterDecision) -> bytes:
 
 async def _prioritize(request: web.Request) -> web.Response:
     extender = request.app[EXTENDER]
-    args = decode_extender_args(await request.read(), extender.reader)
-    return _json(encode_host_priorities(extender.prioritize(args)))
+    args = await _extender_args(request)
+    scores = extender.prioritize(args)
+    return _json(encode_host_priorities(args.candidates, scores))
+
+
+async def _extender_args(request: web.Request) -> ExtenderArgs:
+    body = await request.read()
+    return decode_extender_args(
+        body, request.app[EXTENDER].reader, request.app[_NODE_LISTS]
+    )
 
 
 async def _bind(request: web.Request) -> web.Response:

@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 import orjson
 
+from extender.core.arrays import Int64s
 from extender.core.model import NodeName, Pod, PodUID
 from extender.errors import BadObject, Described, MalformedBody
+from extender.wire.node_lists import NodeLists, cut_names, decoded_or_none
 from extender.wire.objects import JsonObject, as_object, list_at, name_at, shown
 from extender.wire.pods import PodReader
 
@@ -25,13 +28,19 @@ class ExtenderArgs:
 
     Attributes:
         pod: The pod to place.
-        node_names: Candidates by name, each once, in the order sent.
+        node_names: Candidates by name, each once, in the order sent; the same list
+            gives the same tuple, as long as it is remembered.
         nodes: Candidates as JSON objects by name; None where names were sent.
     """
 
     pod: Pod
-    node_names: list[NodeName] | None
+    node_names: tuple[NodeName, ...] | None
     nodes: dict[NodeName, Mapping[str, object]] | None
+
+    @property
+    def candidates(self) -> tuple[NodeName, ...]:
+        """The names of all nodes in question, each once, in the order sent."""
+        return tuple(self.nodes or ()) if self.node_names is None else self.node_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +53,45 @@ class BindingArgs:
     node_name: NodeName
 
 
-def decode_extender_args(body: bytes, reader: PodReader) -> ExtenderArgs:
+def decode_extender_args(
+    body: bytes, reader: PodReader, lists: NodeLists | None = None
+) -> ExtenderArgs:
     """Read the body of filter and prioritize.
+
+    Args:
+        body: As it was sent.
+        reader: Reads the pod.
+        lists: Remembers lists of names between calls.
 
     Raises:
         MalformedBody: It cannot be used; the error names the field.
     """
-    args = _decoded_object(body)
+    if lists is not None:
+        args = _read_in_two(body, reader, lists)
+        if args is not None:
+            return args
+    return _read(_decoded_object(body), reader)
+
+
+def _read_in_two(
+    body: bytes, reader: PodReader, lists: NodeLists
+) -> ExtenderArgs | None:
+    """Read a body whose list of names stands last; None for any other."""
+    parts = cut_names(body)
+    if parts is None:
+        return None
+    head, text = parts
+    args, known = decoded_or_none(head), lists.known(text)
+    names = decoded_or_none(text) if known is None else known
+    if not isinstance(args, dict) or args["NodeNames"] is not None or names is None:
+        return None
+    read = _read({**args, "NodeNames": names}, reader)
+    if known is None and read.node_names is not None:
+        lists.keep(text, read.node_names)
+    return read
+
+
+def _read(args: JsonObject, reader: PodReader) -> ExtenderArgs:
     if args.get("Pod") is None:
         raise MalformedBody("Pod", None, "a pod")
     try:
@@ -64,13 +105,15 @@ def decode_extender_args(body: bytes, reader: PodReader) -> ExtenderArgs:
     raise MalformedBody("NodeNames", None, "a list of names here, or Nodes")
 
 
-def _node_names(names: object) -> list[NodeName]:
+def _node_names(names: object) -> tuple[NodeName, ...]:
+    if isinstance(names, tuple):
+        return names  # remembered
     if not isinstance(names, list):
         raise MalformedBody("NodeNames", shown(names), "a list")
     if set(map(type, names)) <= {str}:
         unique = dict.fromkeys(names)
         if "" not in unique:
-            return list(unique)
+            return tuple(unique)
     index, name = next(
         (index, name)
         for index, name in enumerate(names)
@@ -94,7 +137,7 @@ def _nodes(node_list: object) -> dict[NodeName, Mapping[str, object]]:
 
 def encode_filter_result(
     *,
-    node_names: list[NodeName] | None = None,
+    node_names: Sequence[NodeName] | None = None,
     nodes: list[Mapping[str, object]] | None = None,
     failed: dict[NodeName, str] | None = None,
     unresolvable: dict[NodeName, str] | None = None,
@@ -127,9 +170,31 @@ def encode_filter_result(
         raise MalformedBody("Nodes.items", Described("an object"), wanted) from failure
 
 
-def encode_host_priorities(scores: Sequence[tuple[NodeName, int]]) -> bytes:
-    """Write prioritize's answer."""
-    return orjson.dumps([{"Host": host, "Score": score} for host, score in scores])
+def encode_host_priorities(node_names: Sequence[NodeName], scores: Int64s) -> bytes:
+    """Write prioritize's answer, the best first, and else in the order given.
+
+    Args:
+        node_names: Of N nodes.
+        scores: int64 (N,).
+
+    Example:
+        >>> names = [NodeName("n1"), NodeName("n2"), NodeName("n3")]
+        >>> encode_host_priorities(names, np.array([2, 7, 2]))[:47]
+        b'[{"Host":"n2","Score":7},{"Host":"n1","Score":2'
+
+    Cost: one encoding of the names for each of the few different scores. Between two
+    names of a list stands what cannot stand within one, since quotes are escaped there.
+    """
+    groups = []
+    for score in np.unique(scores)[::-1].tolist():
+        has_score = scores == score
+        names = node_names
+        if not has_score.all():
+            names = [node_names[each] for each in np.flatnonzero(has_score).tolist()]
+        end = b'","Score":%d}' % score
+        listed = orjson.dumps(names)[2:-2].replace(b'","', end + b',{"Host":"')
+        groups.append(b'{"Host":"' + listed + end)
+    return b"[" + b",".join(groups) + b"]"
 
 
 def decode_binding_args(body: bytes) -> BindingArgs:

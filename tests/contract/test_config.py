@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from extender.core.model import Pod, Usage
 from extender.embedded.documents import objects_in
 from extender.runtime import EmbeddedExtender, embed
-from extender.settings import HttpSettings, SchedulingSettings
+from extender.settings import HttpSettings, Settings
 from extender.state.audit import audit
 from extender.state.holdings import Footing
 from extender.web.app import build_app
@@ -50,7 +50,7 @@ def example_pod(name: str) -> Json:
 @pytest.fixture
 def embedded() -> EmbeddedExtender:
     """Read the example cluster."""
-    return embed([EXAMPLE], SchedulingSettings())
+    return embed([EXAMPLE], Settings())
 
 
 @pytest_asyncio.fixture(loop_scope="function")
@@ -103,7 +103,7 @@ def test_example_is_like_what_kubectl_prints() -> None:
     assert set(kinds) == {"Node", "Pod"}
     usable = {
         name
-        for name, each in embed([EXAMPLE], SchedulingSettings()).cluster.nodes.items()
+        for name, each in embed([EXAMPLE], Settings()).cluster.nodes.items()
         if each.is_usable
     }
     assert usable == {*GPU_NODES, "gpu-h100-01"}

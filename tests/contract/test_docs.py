@@ -27,7 +27,7 @@ from extender.cli.main import cli
 from extender.core.kinds import NVIDIA
 from extender.core.reasons import Reason
 from extender.runtime import embed
-from extender.settings import HttpSettings, SchedulingSettings
+from extender.settings import HttpSettings, Settings
 from extender.web.app import build_app
 from extender.wire.nodes import CORDON_ANNOTATION
 from extender.wire.pod_settings import (
@@ -202,7 +202,7 @@ def test_every_reason_has_its_line() -> None:
 
 def test_every_route_has_its_line() -> None:
     """docs/http.md lists the routes that are served, and no other."""
-    embedded = embed([CLUSTER], SchedulingSettings())
+    embedded = embed([CLUSTER], Settings())
     app = build_app(embedded.extender, HttpSettings(), embedded.cluster)
     routes = {
         f"{route.method} {route.resource.canonical}"

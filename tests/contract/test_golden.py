@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pytest
 
 from extender.core.kinds import NVIDIA
@@ -75,7 +76,7 @@ def test_golden_file_is_what_go_writes(written_today: Path, name: str) -> None:
 def test_args_with_names_are_read() -> None:
     """With nodeCacheCapable, filter and prioritize get the pod and names."""
     args = decode_golden_args("args_node_names.json")
-    assert args == ExtenderArgs(EXPECTED_POD, [N1, N2], None)
+    assert args == ExtenderArgs(EXPECTED_POD, (N1, N2), None)
 
 
 def test_args_with_nodes_are_read() -> None:
@@ -142,9 +143,11 @@ def test_empty_filter_result_is_written_as_go_would() -> None:
 
 def test_priorities_are_written_as_go_would() -> None:
     """A bare list, in the order given."""
-    scores = [(N2, 10), (N1, 0)]
-    assert encode_host_priorities(scores) == golden("priorities.json")
-    assert encode_host_priorities([]) == golden("priorities_empty.json")
+    scores = np.array([10, 0])
+    assert encode_host_priorities([N2, N1], scores) == golden("priorities.json")
+    assert encode_host_priorities([], np.array([], np.int64)) == golden(
+        "priorities_empty.json"
+    )
 
 
 def test_binding_results_are_written_as_go_would() -> None:

@@ -50,7 +50,7 @@ class Running:
 
     def filter(self, wanted: PodBuilder, *node_names: str) -> FilterDecision:
         """Ask about a pod as kube-scheduler does."""
-        names = [NodeName(name) for name in node_names or ("n1",)]
+        names = tuple(NodeName(name) for name in node_names or ("n1",))
         read = self.extender.reader.read(wanted.build())
         return self.extender.filter(ExtenderArgs(read, names, None))
 

@@ -20,9 +20,10 @@ BEING_BOUND = "2026-01-01T00:00:00Z,default,q"
 
 def scores(run: Running, wanted: PodBuilder) -> dict[str, int]:
     """Ask for scores as kube-scheduler does."""
-    names = [NodeName(name) for name in ("n1", "n2")]
+    names = (NodeName("n1"), NodeName("n2"))
     args = ExtenderArgs(run.extender.reader.read(wanted.build()), names, None)
-    return {str(name): score for name, score in run.extender.prioritize(args)}
+    scores = run.extender.prioritize(args).tolist()
+    return {str(name): score for name, score in zip(names, scores, strict=True)}
 
 
 async def test_locked_by_another() -> None:

@@ -33,7 +33,6 @@ from extender.state.events import Event, NodeSeen, PodSeen, Reserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import FilterDecision, filter_nodes
-from extender.verbs.prioritize import score_nodes
 from extender.verbs.verdicts import NodeVerdict, judge_node
 from tests.oracles import (
     Loaded,
@@ -51,7 +50,7 @@ from tests.strategies import (
     pod_statuses,
     used_amounts,
 )
-from tests.values import pod
+from tests.values import pod, scored
 
 _UUIDS = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abcdefghi")
 _CARD_COUNTS = (1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 9)
@@ -303,7 +302,7 @@ def test_the_verbs_agree_with_each_other(
     assert [name for name in names if name in refused] == [
         name for name in names if not outcomes[name].rows
     ]
-    assert score_nodes(fleet, asking, names, None) == [
+    assert scored(fleet, asking, names, None) == [
         (name, outcomes[name].score or 0) for name in names
     ]
     for name in names:
@@ -469,7 +468,7 @@ def answers(fleet: Fleet, asking: Pod, ledger: Ledger) -> Answers:
     names = [*ledger.nodes, NodeName("elsewhere")]
     return Answers(
         filter_nodes(fleet, asking, names, own),
-        score_nodes(fleet, asking, names, own),
+        scored(fleet, asking, names, own),
         [choose_devices(fleet, asking, name, own) for name in names],
         [judge_node(fleet, asking, name, own) for name in names],
     )

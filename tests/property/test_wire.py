@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,10 +32,13 @@ from extender.wire.allocation import (
 )
 from extender.wire.extender_v1 import (
     BindingArgs,
+    ExtenderArgs,
     decode_binding_args,
     decode_extender_args,
     encode_filter_result,
+    encode_host_priorities,
 )
+from extender.wire.node_lists import NodeLists
 from extender.wire.pods import PodReader
 from extender.wire.quantity import parse_whole
 from extender.wire.register import decode_inventory
@@ -188,15 +192,70 @@ def test_candidates_and_answer_read_back(
     """Names arrive once each, in order, and leave as they came."""
     body = orjson.dumps({"Pod": POD, "Nodes": None, "NodeNames": candidates})
     args = decode_extender_args(body, READER)
-    assert args.node_names == list(dict.fromkeys(candidates))
+    assert args.node_names == tuple(dict.fromkeys(candidates))
     failed = {NodeName(name): text for name, text in reasons.items()}
     written = json.loads(
         encode_filter_result(node_names=args.node_names, failed=failed)
     )
     assert written == {
         "Nodes": None,
-        "NodeNames": args.node_names,
+        "NodeNames": list(args.candidates),
         "FailedNodes": reasons,
         "FailedAndUnresolvableNodes": None,
         "Error": "",
     }
+
+
+TAILS = (
+    b'"NodeNames":["n1","n2","n1"]}',
+    b'"NodeNames":["n1","n2"] }',
+    b'"NodeNames":["n1"],"NodeNames":["n2"]}',
+    b'"NodeNames":["n1",2]}',
+    b'"NodeNames":["n1",""]}',
+    b'"NodeNames":["n1"}',
+    b'"NodeNames":[["n1"]]}',
+    b'"NodeNames":[]}',
+    b'"NodeNames":null}',
+    b'"Nodes":{"items":[],"NodeNames":["n1"]}}',
+    b'"X":"\\"NodeNames\\":[","Y":["n1"]}',
+    b'"X":{"NodeNames":["n1"]}',
+    b'"NodeNames":["\\"NodeNames\\":[n1]"]}',
+    b'"NodeNames":["a\\\\","b"]}',
+)
+"""How a body may end."""
+
+
+@given(st.sampled_from(TAILS), st.sampled_from(TAILS))
+def test_body_is_read_the_same_when_its_list_is_cut_out(one: bytes, two: bytes) -> None:
+    """The same arguments or the same error; the second time from memory."""
+    lists = NodeLists()
+    head = b'{"Pod":' + orjson.dumps(POD) + b',"Nodes":null,'
+    for tail in (one, two, one, two):
+        body = head + tail
+        assert read_or_told(body, lists) == read_or_told(body, None)
+
+
+def read_or_told(body: bytes, lists: NodeLists | None) -> ExtenderArgs | str:
+    """Read a body, or tell why it cannot be."""
+    try:
+        return decode_extender_args(body, READER, lists)
+    except WireError as error:
+        return str(error)
+
+
+def test_same_list_is_the_same_tuple() -> None:
+    """So that its names are looked up once."""
+    lists = NodeLists()
+    body = orjson.dumps({"Pod": POD, "Nodes": None, "NodeNames": ["n1", "n2"]})
+    first, again = (decode_extender_args(body, READER, lists) for _ in range(2))
+    assert first.node_names is again.node_names
+
+
+@given(st.lists(names, unique=True), st.data())
+def test_priorities_read_back(listed: list[str], data: st.DataObject) -> None:
+    """Each name with its score, whatever is in the name."""
+    scores = [data.draw(st.integers(0, 10)) for _ in listed]
+    written = encode_host_priorities(list(map(NodeName, listed)), np.array(scores, int))
+    assert {one["Host"]: one["Score"] for one in json.loads(written)} == dict(
+        zip(listed, scores, strict=True)
+    )

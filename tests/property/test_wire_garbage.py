@@ -15,6 +15,7 @@ from extender.core.model import Lifetime, UnreadableAllocation
 from extender.errors import WireError
 from extender.wire.allocation import decode_rows, read_allocation, served_rows
 from extender.wire.extender_v1 import decode_binding_args, decode_extender_args
+from extender.wire.node_lists import NodeLists
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from extender.wire.quantity import parse_whole
@@ -86,6 +87,7 @@ def test_any_text_is_read_or_refused(
 
 BODY_DECODERS: Final[dict[str, Callable[[bytes], object]]] = {
     "args": lambda body: decode_extender_args(body, READER),
+    "args, by list": lambda body: decode_extender_args(body, READER, NodeLists()),
     "binding": decode_binding_args,
 }
 

@@ -12,7 +12,7 @@ from extender.core.kinds import NVIDIA
 from extender.embedded.cluster import EmbeddedCluster
 from extender.runtime import embed
 from extender.service import Extender
-from extender.settings import HttpSettings, SchedulingSettings
+from extender.settings import HttpSettings, Settings
 from extender.web.app import build_app
 from extender.wire.pods import PodReader
 from tests.builders import Json, NodeBuilder, PodBuilder
@@ -52,7 +52,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
 
 def _started(file: Path, *, synced: bool) -> tuple[EmbeddedCluster, Extender]:
     if synced:
-        embedded = embed([file], SchedulingSettings())
+        embedded = embed([file], Settings())
         return embedded.cluster, embedded.extender
     cluster = EmbeddedCluster(PodReader(NVIDIA))
     cluster.load([file])

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from extender.runtime import embed
-from extender.settings import HttpSettings, SchedulingSettings
+from extender.settings import HttpSettings, Settings
 from extender.web.app import build_app
 from tests.builders import node, pod
 from tests.web.conftest import listed
@@ -116,7 +116,7 @@ def test_no_json_makes_us_fail(tmp_path: Path) -> None:
     with asyncio.Runner() as runner:
 
         async def start() -> Scheduler:
-            embedded = embed([file], SchedulingSettings())
+            embedded = embed([file], Settings())
             app = build_app(embedded.extender, HttpSettings(), embedded.cluster)
             server = TestServer(app)
             client = TestClient(server)

@@ -21,7 +21,7 @@ from extender.core.policies import Burst, without_locked
 from extender.state.events import NodeSeen, Reserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
-from extender.verbs.prioritize import best_node, score_nodes
+from extender.verbs.prioritize import best_node
 from tests.values import (
     IDLE_APP,
     N1,
@@ -36,6 +36,7 @@ from tests.values import (
     pod,
     request,
     row,
+    scored,
     sidecar,
     uuids,
 )
@@ -324,7 +325,7 @@ def test_a_node_is_scored_by_its_use_with_the_pod_placed(case: Scored) -> None:
     memory, cores = case.asked
     fleet = fleet_of([node(N1, *case.cards)], [held(N1, case.use)])
     scores = [
-        score_nodes(
+        scored(
             fleet, pod("p", request(app(memory, cores=cores), nodes=policy)), [N1], None
         )
         for policy in (BINPACK, SPREAD)
@@ -337,8 +338,8 @@ def test_the_score_counts_the_peak_of_the_phases() -> None:
     fleet = fleet_of([node(N1, card("GPU-a", slots=1))])
     small = request(app(1))
     with_init = request(init(24_000, cores=100), app(1))
-    assert score_nodes(fleet, pod("p", small), [N1], None) == [(N1, 4)]
-    assert score_nodes(fleet, pod("q", with_init), [N1], None) == [(N1, 10)]
+    assert scored(fleet, pod("p", small), [N1], None) == [(N1, 4)]
+    assert scored(fleet, pod("q", with_init), [N1], None) == [(N1, 10)]
 
 
 def preferred(
@@ -352,8 +353,8 @@ def preferred(
             fleet.add(held(name, {each.device_uuid: use[each.device_uuid]}))
     return {
         policy: best_node(
-            score_nodes(
-                fleet, pod("p", request(app(memory), nodes=policy)), names, None
+            dict(
+                scored(fleet, pod("p", request(app(memory), nodes=policy)), names, None)
             )
         )
         for policy in Policy
@@ -380,7 +381,7 @@ def test_a_node_score_has_ten_steps_and_no_more() -> None:
         [node(name, card("GPU-a")) for name in use],
         [held(name, {"GPU-a": usage}) for name, usage in use.items()],
     )
-    scores = score_nodes(fleet, pod("p", request(app(2_000))), [N1, N2], None)
+    scores = scored(fleet, pod("p", request(app(2_000))), [N1, N2], None)
     assert scores == [(N1, 3), (N2, 3)]
 
 
@@ -401,7 +402,7 @@ def test_a_node_that_cannot_hold_the_pod_scores_nothing() -> None:
         [held(N1, {"GPU-a": Usage(10)})],
     )
     names = [NodeName("n9"), N1, N2, N3]
-    scores = score_nodes(fleet, pod("p", request(app())), names, None)
+    scores = scored(fleet, pod("p", request(app())), names, None)
     assert [(name, score > 0) for name, score in scores] == [
         (NodeName("n9"), False),
         (N1, False),
@@ -417,7 +418,7 @@ def test_scores_come_in_the_order_asked() -> None:
         [held(N1, {"GPU-a": Usage(9, 20_000, 90)})],
     )
     asking = pod("p", request(app()))
-    assert score_nodes(fleet, asking, [N3, N2, N1], None) == [(N3, 1), (N2, 1), (N1, 9)]
+    assert scored(fleet, asking, [N3, N2, N1], None) == [(N3, 1), (N2, 1), (N1, 9)]
 
 
 def test_a_node_that_offers_nothing_scores_a_finite_nothing() -> None:
@@ -425,7 +426,7 @@ def test_a_node_that_offers_nothing_scores_a_finite_nothing() -> None:
     broken = node(N1, card("GPU-a", memory=0, slots=0, cores=0), allocatable=1)
     fleet = fleet_of([broken, node(N2, card("GPU-b"))])
     names = [N1, N2]
-    assert score_nodes(fleet, pod("p", request(app())), names, None) == [
+    assert scored(fleet, pod("p", request(app())), names, None) == [
         (N1, 0),
         (N2, 1),
     ]
@@ -438,14 +439,13 @@ def test_a_pod_that_cannot_be_honoured_or_asks_for_nothing_scores_nothing() -> N
         pod("p", request(app()), problem="wrong"),
         pod("q", request(IDLE_APP)),
     ):
-        assert score_nodes(fleet, asking, [N1, N2], None) == [(N1, 0), (N2, 0)]
+        assert scored(fleet, asking, [N1, N2], None) == [(N1, 0), (N2, 0)]
 
 
 def test_the_best_node_is_the_highest_then_the_first_by_name() -> None:
     """Whatever the order of the scores."""
-    scored = [(N3, 7), (N1, 3), (N2, 7)]
-    for order in permutations(scored):
-        assert best_node(order) == N2
+    for order in permutations([(N3, 7), (N1, 3), (N2, 7)]):
+        assert best_node(dict(order)) == N2
 
 
 LOCKED: Final = {

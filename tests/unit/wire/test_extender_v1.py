@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pytest
 
@@ -46,7 +47,7 @@ def ordered(text: bytes) -> object:
 def test_node_names_from_go() -> None:
     """Pod and names as kube-scheduler sends them with nodeCacheCapable."""
     args = decode_extender_args(golden("args_node_names"), READER)
-    assert args.node_names == ["gpu-node-1", "gpu-node-2"]
+    assert args.node_names == ("gpu-node-1", "gpu-node-2")
     assert args.nodes is None
     assert args.pod.full_name == "research/trainer-0"
     request = args.pod.request
@@ -82,13 +83,13 @@ def test_names_win_over_nodes() -> None:
     """As in kube-scheduler's own reading of the answer."""
     both = body(NodeNames=["n2"], Nodes={"items": [node("n1").build()]})
     args = decode_extender_args(both, READER)
-    assert (args.node_names, args.nodes) == (["n2"], None)
+    assert (args.node_names, args.nodes) == (("n2",), None)
 
 
 def test_each_candidate_counts_once() -> None:
     """A name that is sent twice in an answer would be judged twice."""
     names = decode_extender_args(body(NodeNames=["b", "a", "b", "a"]), READER)
-    assert names.node_names == ["b", "a"]
+    assert names.node_names == ("b", "a")
     items = [{"metadata": {"name": name}} for name in ("b", "a", "b")]
     nodes = decode_extender_args(body(Nodes={"items": items}), READER)
     assert nodes.nodes == {"b": items[0], "a": items[1]}
@@ -167,9 +168,9 @@ FILTER_RESULTS = {
     "filter_nothing": encode_filter_result(),
     "filter_error": encode_filter_result(error="nodes and pods are not synced yet"),
     "priorities": encode_host_priorities(
-        [(NodeName("gpu-node-2"), 10), (NodeName("gpu-node-1"), 0)]
+        [NodeName("gpu-node-2"), NodeName("gpu-node-1")], np.array([10, 0])
     ),
-    "priorities_empty": encode_host_priorities([]),
+    "priorities_empty": encode_host_priorities([], np.array([], np.int64)),
     "binding_done": encode_binding_result(""),
     "binding_error": encode_binding_result("the lock of gpu-node-1 is held"),
 }

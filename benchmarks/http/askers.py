@@ -1,0 +1,119 @@
+"""What is asked of a server in one case, and how its answers are judged."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from benchmarks.connection import AnswerUnusable, Connection, get, post
+from benchmarks.http.asking import Asker
+from benchmarks.http.cases import Case
+from benchmarks.http.judging import (
+    Judge,
+    binds,
+    filters_exactly,
+    judge,
+    scores_exactly,
+)
+from benchmarks.layout import node_name
+from benchmarks.questions import NAMESPACE, Question
+
+_JUDGES: Final[dict[str, Judge]] = {
+    "filter": filters_exactly,
+    "prioritize": scores_exactly,
+    "bind": binds,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """The questions of one case, by number."""
+
+    case: Case
+    node_names: list[str]
+
+    def __getitem__(self, number: int) -> Question:
+        case = self.case
+        request_number = case.first_number if case.asked == "seen" else number
+        return Question(case.shape, case.plan, number, request_number)
+
+    def body(self, number: int) -> bytes:
+        """Encode what the verb is asked."""
+        if self.case.verb == "bind":
+            return self[number].binding_args(self.node_of(number))
+        return self[number].extender_args(self.node_names)
+
+    def node_of(self, number: int) -> str:
+        """Choose where a pod is bound: nodes in turn, all over the cluster."""
+        fitting = list(self.case.shape.fitting(self.case.plan, number))
+        return node_name(fitting[number * _STRIDE % len(fitting)])
+
+
+_STRIDE: Final = 7_919
+"""A prime larger than most clusters, so that turns reach every node."""
+
+
+def asker(
+    connection: Connection,
+    case: Case,
+    *,
+    path: str | None = None,
+    is_right: Judge | None = None,
+) -> Asker:
+    """Ask a server the questions of a case.
+
+    Args:
+        connection: To it.
+        case: Says what.
+        path: Where the verb is served; by default at its own name.
+        is_right: How answers are judged; by default to the letter.
+    """
+    questions = Questions(case, case.plan.node_names())
+    wanted = is_right or _JUDGES[case.verb]
+
+    def judged(number: int, body: bytes) -> None:
+        fitting = [] if case.verb == "bind" else questions[number].fitting()
+        judge(wanted, body, questions.node_names, fitting)
+
+    return Asker(
+        connection,
+        _requests(questions, path or f"/{case.verb}"),
+        judged,
+        _requests(questions, "/filter") if case.asked == "filtered" else None,
+    )
+
+
+def _requests(questions: Questions, path: str) -> Callable[[int], bytes]:
+    return lambda number: post(path, questions.body(number))
+
+
+def create_pods(connection: Connection, case: Case) -> None:
+    """Create the pods that are going to be bound."""
+    questions = Questions(case, [])
+    for number in case.numbers:
+        connection.ask(post("/pods", questions[number].new_pod()))
+
+
+def check_bound(connection: Connection, case: Case) -> None:
+    """See that every pod is where it was bound, and that all totals are right.
+
+    Raises:
+        AnswerUnusable: One is not, or a total differs from the sum over the pods.
+    """
+    questions = Questions(case, [])
+    _, body = connection.ask(get("/pods"))
+    places = {
+        pod["metadata"]["name"]: pod["spec"].get("nodeName")
+        for pod in orjson.loads(body)["items"]
+        if pod["metadata"]["namespace"] == NAMESPACE
+    }
+    wanted = {
+        questions[number].pod_name: questions.node_of(number) for number in case.numbers
+    }
+    if places != wanted:
+        raise AnswerUnusable("bind said yes, and a pod is not on its node")
+    _, body = connection.ask(get("/debug/audit"))
+    audit = orjson.loads(body)
+    if audit["differences"] or audit["overfull"]:
+        raise AnswerUnusable(f"binds left totals or cards wrong: {body[:500]!r}")

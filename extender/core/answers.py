@@ -1,0 +1,87 @@
+"""What many nodes answer to one request: whether it fits, why not, and how well."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.core.arrays import Int64s, Mask
+from extender.core.cards import Cards
+from extender.core.model import PodRequest
+from extender.core.placement import place, place_when_empty
+from extender.core.policies import node_scores
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One answer for each of N nodes.
+
+    Attributes:
+        fits: bool (N,).
+        is_hopeless: bool (N,); it does not fit, and would not if no pod held anything
+            there.
+        reason_bits: int64 (N,); why it does not fit, see `Placement.reason_bits`; of
+            the empty node where it is hopeless, and 0 where it fits.
+        scores: int64 (N,); of the node's policy after placement; 0 where it does not
+            fit.
+    """
+
+    fits: Mask
+    is_hopeless: Mask
+    reason_bits: Int64s
+    scores: Int64s
+
+    @classmethod
+    def blank(cls, node_count: int) -> "Answers":
+        """Make room; the arrays are the caller's own."""
+        return cls(
+            np.zeros(node_count, np.bool_),
+            np.zeros(node_count, np.bool_),
+            np.zeros(node_count, np.int64),
+            np.zeros(node_count, np.int64),
+        )
+
+    def of(self, columns: Int64s) -> "Answers":
+        """Copy out the answers of the nodes at `columns`."""
+        return Answers(
+            self.fits[columns],
+            self.is_hopeless[columns],
+            self.reason_bits[columns],
+            self.scores[columns],
+        )
+
+    def put(self, columns: Int64s | Mask, others: "Answers") -> None:
+        """Write other answers over those of the nodes at `columns`."""
+        self.fits[columns] = others.fits
+        self.is_hopeless[columns] = others.is_hopeless
+        self.reason_bits[columns] = others.reason_bits
+        self.scores[columns] = others.scores
+
+
+def answer(cards: Cards, request: PodRequest) -> Answers:
+    """Judge a request on every node of `cards`, each on its own.
+
+    Args:
+        cards: The nodes; not written to.
+        request: At least one container asks for a device.
+
+    Cost: that of `place`, and again where it does not fit.
+    """
+    placement = place(cards, request)
+    scores = node_scores(cards, placement.peak, request.node_policy)
+    scores *= placement.fits
+    answers = Answers(
+        placement.fits,
+        np.zeros(cards.node_count, np.bool_),
+        np.zeros(cards.node_count, np.int64),
+        scores,
+    )
+    refused = np.flatnonzero(~placement.fits)
+    if refused.size:
+        some, columns = cards.narrowed(refused)
+        ideal = place_when_empty(some, request)
+        is_hopeless = ~ideal.fits[columns]
+        answers.is_hopeless[refused] = is_hopeless
+        answers.reason_bits[refused] = np.where(
+            is_hopeless, ideal.reason_bits(columns), placement.reason_bits(refused)
+        )
+    return answers

@@ -1,0 +1,85 @@
+"""Answers that are kept until their nodes change.
+
+Pods come in bursts of one shape, a pod that waits is asked about again and again, and
+prioritize asks what filter has just asked. Between two such questions few nodes change,
+so only these are judged anew.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from extender.core.answers import Answers, answer
+from extender.core.arrays import Int64s
+from extender.core.cards import Cards
+from extender.core.model import PodRequest
+
+_REQUESTS_KEPT: Final = 32
+"""Each takes 18 bytes a node."""
+
+_ALL_ABOVE: Final = 2
+"""Judge all where more than one in so many must be: copying them out costs as much."""
+
+
+@dataclass(slots=True)
+class _Remembered:
+    """What the nodes of a bucket answered, and as of which change."""
+
+    answers: Answers
+    change: int
+
+
+class RememberedAnswers:
+    """The latest answers of one bucket's nodes to the latest requests."""
+
+    def __init__(self) -> None:
+        self._by_request: dict[PodRequest, _Remembered] = {}
+        self._change = 0
+        self._changed_at: Int64s = np.zeros(1, np.int64)
+
+    def note_change(self, column: int) -> None:
+        """Judge a node anew from now on."""
+        self._change += 1
+        if column >= len(self._changed_at):
+            larger = np.zeros(2 * column, np.int64)
+            larger[: len(self._changed_at)] = self._changed_at
+            self._changed_at = larger
+        self._changed_at[column] = self._change
+
+    def of(self, cards: Cards, columns: Int64s, request: PodRequest) -> Answers:
+        """Answer a request on some of the nodes.
+
+        Args:
+            cards: All nodes of the bucket, as they are now.
+            columns: int64 (K,); the nodes in question.
+            request: At least one container asks for a device.
+
+        Returns:
+            K answers.
+
+        Cost: that of judging the nodes that changed since the last time; all of them
+        for a request that is new, unless few are in question.
+        """
+        known = self._by_request.pop(request, None)
+        if known is None and len(columns) * _ALL_ABOVE < cards.node_count:
+            return answer(cards.of_nodes(columns), request)
+        known = self._refreshed(known, cards, request)
+        self._by_request[request] = known
+        if len(self._by_request) > _REQUESTS_KEPT:
+            del self._by_request[next(iter(self._by_request))]
+        return known.answers.of(columns)
+
+    def _refreshed(
+        self, known: _Remembered | None, cards: Cards, request: PodRequest
+    ) -> _Remembered:
+        node_count = cards.node_count
+        if known is None or len(known.answers.fits) != node_count:
+            return _Remembered(answer(cards, request), self._change)
+        changed = np.flatnonzero(self._changed_at[:node_count] > known.change)
+        if len(changed) * _ALL_ABOVE > node_count:
+            return _Remembered(answer(cards, request), self._change)
+        if changed.size:
+            known.answers.put(changed, answer(cards.of_nodes(changed), request))
+        known.change = self._change
+        return known
