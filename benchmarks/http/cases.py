@@ -81,7 +81,7 @@ class Growth:
         """Tell the case as rows have it."""
         told = self.larger.told()
         told[self.grows] = f"{self.smaller.told()[self.grows]} to {told[self.grows]}"
-        return {"growth": self.grows, **told}
+        return {"growth": f"in {self.grows}", **told}
 
 
 def cases_in(workload: Section, *, full: bool) -> list[Case]:

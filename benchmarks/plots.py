@@ -1,0 +1,188 @@
+"""Plots of a run, the same bytes for the same figures."""
+
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchmarks.cells import Group, case_text, groups, heading, number
+from benchmarks.results import Row
+
+_OURS: Final = "#2f6db3"
+_TAIL: Final = "#a9c6e8"
+_ECHO: Final = "#555555"
+_MISSED: Final = "#c0392b"
+_WIDTH_INCHES: Final = 7.5
+_BAR_INCHES: Final = 0.28
+_LABEL_WIDTH: Final = 62
+
+
+def write_plots(rows: Sequence[Row], folder: Path) -> list[str]:
+    """Draw what the rows allow, each as PNG and as SVG.
+
+    Returns:
+        The files' names without their endings.
+    """
+    names = []
+    # Identifiers in an SVG are random without a salt.
+    with mpl.rc_context({"svg.hashsalt": "benchmarks", "font.size": 9}):
+        for name, figure in _figures(rows):
+            figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+            figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
+            names.append(name)
+    return names
+
+
+def _figures(rows: Sequence[Row]) -> Iterator[tuple[str, Figure]]:
+    if any(row.budgets for row in rows):
+        yield "budgets", _budgets([row for row in rows if row.budgets])
+    by_nodes = [row for row in rows if _is_of_nodes(row)]
+    if by_nodes:
+        yield "http-nodes", _nodes(by_nodes)
+    by_pod = [row for row in rows if _is_of_pod(row)]
+    if by_pod:
+        yield "http-pods", _pods(by_pod)
+    drawn = {"http"}
+    for group in groups(rows):
+        if group.part not in drawn:
+            drawn.add(group.part)
+            yield group.part, _first_figure(group)
+
+
+def _budgets(rows: Sequence[Row]) -> Figure:
+    """Show each figure as a share of its budget."""
+    shares = [
+        (_wrapped(row, name), row.figures[name] / budget)
+        for row in rows
+        for name, budget in row.budgets.items()
+        if name in row.figures
+    ]
+    figure, axes = _bars_of(len(shares), inches=0.36)
+    colours = [_OURS if share <= 1 else _MISSED for _, share in shares]
+    _bars(axes, [label for label, _ in shares], [share for _, share in shares], colours)
+    axes.axvline(1.0, color=_ECHO, linewidth=1)
+    axes.set_xlabel("share of the budget: left of the line is met")
+    return figure
+
+
+def _wrapped(row: Row, name: str) -> str:
+    told = f"{row.part}: {case_text(row.case, row.case)}: {' '.join(heading(name))}"
+    return textwrap.fill(told, _LABEL_WIDTH)
+
+
+def _is_of_nodes(row: Row) -> bool:
+    case = row.case
+    return (
+        row.part == "http"
+        and "growth" not in case
+        and case["pod"] == "sidecar + init + app"
+        and case["cards"] == "8"
+        and case["pods_per_node"] == 8
+    )
+
+
+def _nodes(rows: Sequence[Row]) -> Figure:
+    """Show how each verb grows with the cluster, beside the echo server."""
+    lines: defaultdict[str, dict[int, float]] = defaultdict(dict)
+    for row in rows:
+        nodes = int(row.case["nodes"])
+        line = f"{row.case['verb']}, {row.case['asked']}"
+        lines[line][nodes] = row.figures["p50_ms"]
+        if line == "filter, never":
+            lines["echo of filter"][nodes] = row.figures["echo_p50_ms"]
+    figure = Figure(figsize=(_WIDTH_INCHES, 4.0), layout="constrained")
+    axes = figure.subplots()
+    for line, points in lines.items():
+        is_echo = line.startswith("echo")
+        axes.plot(
+            sorted(points),
+            [points[nodes] for nodes in sorted(points)],
+            marker="o",
+            color=_ECHO if is_echo else None,
+            linestyle="--" if is_echo else "-",
+            label=line,
+        )
+    axes.set(xscale="log", yscale="log", xlabel="nodes", ylabel="p50, ms")
+    nodes_shown = sorted({nodes for points in lines.values() for nodes in points})
+    axes.set_xticks(nodes_shown, [f"{nodes:,}" for nodes in nodes_shown], minor=False)
+    axes.minorticks_off()
+    axes.set_title("sidecar + init + app; 8 cards and 8 GPU pods a node", fontsize=9)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return figure
+
+
+def _is_of_pod(row: Row) -> bool:
+    case = row.case
+    return (
+        row.part == "http"
+        and "growth" not in case
+        and case["verb"] == "filter"
+        and case["asked"] == "never"
+        and case["pods_per_node"] == 8
+    )
+
+
+def _pods(rows: Sequence[Row]) -> Figure:
+    """Show what filter costs by what a pod asks for, on the size with most kinds."""
+    by_nodes: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_nodes[int(row.case["nodes"])].append(row)
+    nodes, shown = max(by_nodes.items(), key=lambda entry: (len(entry[1]), entry[0]))
+    labels = [case_text(row.case, ["pod", "cards"]) for row in shown]
+    figure, axes = _bars_of(len(shown))
+    tails = [row.figures["p99_ms"] for row in shown]
+    middles = [row.figures["p50_ms"] for row in shown]
+    axes.barh(range(len(tails)), tails, color=_TAIL, label="p99")
+    _bars(axes, labels, middles, [_OURS] * len(shown), label="p50")
+    echoes = [row.figures["echo_p50_ms"] for row in shown]
+    axes.plot(
+        echoes, range(len(echoes)), "|", color=_ECHO, markersize=9, label="echo p50"
+    )
+    axes.set_xlabel(f"filter at {nodes:,} nodes, never asked before, ms")
+    axes.legend(frameon=False)
+    return figure
+
+
+def _first_figure(group: Group) -> Figure:
+    """Show the first figure of each row of a part."""
+    name = next(iter(group.rows[0].figures))
+    shown = [row for row in group.rows if name in row.figures]
+    figure, axes = _bars_of(len(shown))
+    labels = [
+        textwrap.fill(case_text(row.case, group.keys), _LABEL_WIDTH) for row in shown
+    ]
+    values = [row.figures[name] for row in shown]
+    _bars(axes, labels, values, [_OURS] * len(shown))
+    if min(values) > 0 and max(values) > 100 * min(values):
+        axes.set_xscale("log")
+    words, unit = heading(name)
+    axes.set_xlabel(f"{words}, {unit}" if unit else words)
+    return figure
+
+
+def _bars_of(count: int, inches: float = _BAR_INCHES) -> tuple[Figure, Axes]:
+    size = (_WIDTH_INCHES, 1.0 + inches * count)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots()
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _bars(
+    axes: Axes,
+    labels: Sequence[str],
+    values: Sequence[float],
+    colours: Sequence[str],
+    label: str | None = None,
+) -> None:
+    bars = axes.barh(range(len(values)), values, color=colours, label=label)
+    axes.set_yticks(range(len(labels)), labels, fontsize=8)
+    axes.margins(x=0.12)
+    axes.bar_label(bars, [number(value) for value in values], padding=3, fontsize=8)
