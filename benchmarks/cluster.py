@@ -32,6 +32,7 @@ __all__ = [
     "Manifest",
     "make_cluster",
     "node_name",
+    "to_create",
 ]
 
 CARDS_PER_NODE: Final = LAYOUTS[UNIFORM][0].count
@@ -76,6 +77,27 @@ def make_cluster(
             _pod(node_number, number, cards) for number in range(pods_per_node)
         )
     return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def to_create(listed: Manifest) -> Manifest:
+    """Turn a list of objects into one that ``kubectl create`` takes.
+
+    Namespaces come first. An API server gives every object a UID and a version of its
+    own, and makes every pod Pending, but the allocations stay.
+    """
+    items = []
+    namespaces = set()
+    for item in listed["items"]:
+        metadata = dict(item["metadata"])
+        for given in ("uid", "resourceVersion"):
+            metadata.pop(given, None)
+        items.append({**item, "metadata": metadata})
+        namespaces.add(metadata.get("namespace"))
+    made = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        for name in sorted(filter(None, namespaces))
+    ]
+    return {**listed, "items": [*made, *items]}
 
 
 def _node(node_number: int, cards: Cards) -> Manifest:
@@ -221,8 +243,15 @@ def main() -> None:
         default=UNIFORM,
         help="8 on each node, or 4, 8, 16 and 64 in turn (default: 8)",
     )
+    parser.add_argument(
+        "--to-create",
+        action="store_true",
+        help="leave out what an API server gives, and add the namespaces",
+    )
     arguments = parser.parse_args()
     cluster = make_cluster(arguments.nodes, arguments.pods_per_node, arguments.cards)
+    if arguments.to_create:
+        cluster = to_create(cluster)
     sys.stdout.buffer.write(orjson.dumps(cluster))
 
 

@@ -83,9 +83,17 @@ class Question:
             "status": {"phase": "Pending", "qosClass": "Burstable"},
         }
 
-    def extender_args(self, node_names: Sequence[str]) -> bytes:
-        """Encode it as kube-scheduler with ``nodeCacheCapable: true`` does."""
-        return orjson.dumps({"Pod": self.pod(), "Nodes": None, "NodeNames": node_names})
+    def extender_args(
+        self, node_names: Sequence[str], pod: Manifest | None = None
+    ) -> bytes:
+        """Encode it as kube-scheduler with ``nodeCacheCapable: true`` does.
+
+        Args:
+            node_names: The candidates.
+            pod: The pod as an API server has it; made here by default.
+        """
+        asked = self.pod() if pod is None else pod
+        return orjson.dumps({"Pod": asked, "Nodes": None, "NodeNames": node_names})
 
     def new_pod(self) -> bytes:
         """Encode the pod as it is created."""

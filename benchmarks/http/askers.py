@@ -1,11 +1,12 @@
 """What is asked of a server in one case, and how its answers are judged."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
 
+from benchmarks.cluster import Manifest
 from benchmarks.connection import AnswerUnusable, Connection, get, post
 from benchmarks.http.asking import Asker
 from benchmarks.http.cases import Case
@@ -28,10 +29,17 @@ _JUDGES: Final[dict[str, Judge]] = {
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """The questions of one case, by number."""
+    """The questions of one case, by number.
+
+    Attributes:
+        case: Says what is asked.
+        node_names: The candidates, all nodes.
+        pods: By name: those that an API server has already, as it has them.
+    """
 
     case: Case
     node_names: list[str]
+    pods: Mapping[str, Manifest] = field(default_factory=dict)
 
     def __getitem__(self, number: int) -> Question:
         case = self.case
@@ -42,7 +50,9 @@ class Questions:
         """Encode what the verb is asked."""
         if self.case.verb == "bind":
             return self[number].binding_args(self.node_of(number))
-        return self[number].extender_args(self.node_names)
+        question = self[number]
+        pod = self.pods.get(question.pod_name)
+        return question.extender_args(self.node_names, pod)
 
     def node_of(self, number: int) -> str:
         """Choose where a pod is bound: nodes in turn, all over the cluster."""
@@ -60,6 +70,7 @@ def asker(
     *,
     path: str | None = None,
     is_right: Judge | None = None,
+    pods: Mapping[str, Manifest] | None = None,
 ) -> Asker:
     """Ask a server the questions of a case.
 
@@ -68,8 +79,9 @@ def asker(
         case: Says what.
         path: Where the verb is served; by default at its own name.
         is_right: How answers are judged; by default to the letter.
+        pods: By name, those that an API server has already.
     """
-    questions = Questions(case, case.plan.node_names())
+    questions = Questions(case, case.plan.node_names(), pods or {})
     wanted = is_right or _JUDGES[case.verb]
 
     def judged(number: int, body: bytes) -> None:

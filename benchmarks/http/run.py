@@ -107,10 +107,12 @@ def _row(case: Case, measured: Server, yardstick: Server) -> Row:
         ours = asker(first, case)
         theirs = Asker(second, ours.request, accept)
         times, echo_times = ask_in_turn(ours, theirs, case.numbers)
+    figures, ratios = compared(times, echo_times, measured.resident_mib())
     return Row(
         part=PART,
         case=case.told(),
-        **compared(times, echo_times, measured.resident_mib()),
+        figures=figures,
+        ratios=ratios,
         limits=case.limits,
         budgets=case.budgets,
     )
@@ -118,11 +120,12 @@ def _row(case: Case, measured: Server, yardstick: Server) -> Row:
 
 def compared(
     times: Sequence[int], echo_times: Sequence[int], resident_mib: float | None
-) -> dict[str, dict[str, float]]:
+) -> tuple[dict[str, float], dict[str, float]]:
     """Give the figures and ratios of two servers that were asked in turn.
 
     Example:
-        >>> compared([4_000_000], [2_000_000], None)["ratios"]
+        >>> figures, ratios = compared([4_000_000], [2_000_000], None)
+        >>> ratios
         {'p50_to_echo': 2.0, 'p99_to_echo': 2.0}
     """
     figures = milliseconds(times)
@@ -135,7 +138,7 @@ def compared(
     figures["requests_per_second"] = 1e9 / fmean(times)
     if resident_mib is not None:
         figures["resident_mib"] = resident_mib
-    return {"figures": figures, "ratios": ratios}
+    return figures, ratios
 
 
 def _growth_row(growth: Growth, clusters: _Clusters, say: Say) -> Row:

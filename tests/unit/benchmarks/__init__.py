@@ -1,0 +1,1 @@
+"""The benchmarks' own arithmetic and files: counts and ratios, never a clock."""
