@@ -16,6 +16,14 @@ def written(folder: Path, text: str) -> Section:
     return load("http", folder)
 
 
+def read_cases(workload: Section) -> None:
+    """Read cases of two keys."""
+    for case in workload.sections("cases"):
+        case.whole("nodes", least=1)
+        case.text("verb", choices=["filter", "bind"])
+        case.only("nodes", "verb")
+
+
 def test_values_are_read_by_kind(tmp_path: Path) -> None:
     """Each kind of value comes back as that kind."""
     workload = written(
@@ -62,10 +70,7 @@ def test_a_mistake_is_told_by_file_key_and_value(
 ) -> None:
     """Whoever wrote the file finds the place from the message alone."""
     with pytest.raises(WorkloadUnusable) as caught:
-        for case in written(tmp_path, text).sections("cases"):
-            case.whole("nodes", least=1)
-            case.text("verb", choices=["filter", "bind"])
-            case.only("nodes", "verb")
+        read_cases(written(tmp_path, text))
 
     assert told in str(caught.value)
 
