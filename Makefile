@@ -9,7 +9,7 @@ SOAK_MINUTES ?= 20
 SOAK_SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify lint bench bench-burst control-plane lock clean
+.PHONY: help setup run test verify lint bench bench-full bench-compare bench-burst control-plane lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -41,8 +41,14 @@ lint: setup ## format, lint, types, import contract, spelling
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 
-bench: setup ## time filter over HTTP beside an echo server
-	$(BIN)/python -m benchmarks.filter_http
+bench: setup ## measure the quick cases of everything: minutes; needs Go
+	$(BIN)/python -m benchmarks
+
+bench-full: setup ## measure every case: up to an hour; needs Go
+	$(BIN)/python -m benchmarks --full
+
+bench-compare: setup ## compare the last run with the baseline; fails where a ratio is worse
+	$(BIN)/python -m benchmarks.compare
 
 bench-burst: setup ## time a burst of pods through the real kube-scheduler, beside an echo extender; needs Go
 	$(BIN)/python -m benchmarks.burst
