@@ -1,12 +1,13 @@
 """A run as Markdown: what the report and the documentation show."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from benchmarks.cells import Cell, Group, case_text, cell, groups, heading, number
 from benchmarks.record import Record
 from benchmarks.results import Row
 
-_ALT: dict[str, str] = {
+_ALT: Final[Mapping[str, str]] = {
     "budgets": "Each figure that has a budget, as a share of it",
     "http-nodes": "Median of each verb by nodes, beside the echo server",
     "http-pods": "Filter by what a pod asks for: median and p99",
