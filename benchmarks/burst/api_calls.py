@@ -4,11 +4,13 @@ The log has one line for every request of the extender's user, written before it
 answer is complete, so a count is exact. A watch has its line when it ends.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import orjson
 import yaml
@@ -25,6 +27,24 @@ _POLICY: Final = {
         {"level": "None"},
     ],
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What became of all calls of one kind.
+
+    Attributes:
+        count: How many there were.
+        mean_ms: Of the time from the request's arrival until its answer, inside the
+            server: the way there, and waiting in the extender, are not in it.
+    """
+
+    count: int
+    mean_ms: float
+
+
+Calls = Mapping[str, Call]
+"""By verb and resource, such as ``patch nodes``; a refused one has its status."""
 
 
 class CallLog:
@@ -48,37 +68,50 @@ class CallLog:
         """Leave out what was called until now."""
         self._read_from = self._log.stat().st_size if self._log.exists() else 0
 
-    def calls(self) -> dict[str, int]:
-        """Count calls such as ``patch nodes``; a refused one has its status."""
+    def calls(self) -> Calls:
+        """Count calls, and tell how long they took."""
         if not self._log.exists():
             return {}
+        took_ms: dict[str, list[float]] = defaultdict(list)
         with self._log.open("rb") as log:
             log.seek(self._read_from)
-            counted = Counter(_call(line) for line in log)
-        return dict(sorted(counted.items()))
+            for line in log:
+                event = orjson.loads(line)
+                took_ms[_call(event)].append(_milliseconds(event))
+        return {
+            name: Call(len(each), sum(each) / len(each))
+            for name, each in sorted(took_ms.items())
+        }
 
 
-def writes(calls: Mapping[str, int]) -> int:
+def writes(calls: Calls) -> int:
     """Sum the writes but for Events, refused ones included."""
-    return sum(calls.values()) - reads(calls) - events(calls)
+    return sum(call.count for call in calls.values()) - reads(calls) - events(calls)
 
 
-def reads(calls: Mapping[str, int]) -> int:
+def reads(calls: Calls) -> int:
     """Sum the reads."""
-    return sum(n for call, n in calls.items() if call.split()[0] in _READS)
+    return sum(call.count for name, call in calls.items() if name.split()[0] in _READS)
 
 
-def events(calls: Mapping[str, int]) -> int:
+def events(calls: Calls) -> int:
     """Sum the writes of Events."""
     return sum(
-        n
-        for call, n in calls.items()
-        if call.split()[0] not in _READS and call.split()[1] == "events"
+        call.count
+        for name, call in calls.items()
+        if name.split()[0] not in _READS and name.split()[1] == "events"
     )
 
 
-def _call(line: bytes) -> str:
-    event = orjson.loads(line)
+def _milliseconds(event: dict[str, Any]) -> float:
+    arrived, answered = (
+        datetime.fromisoformat(event[key])
+        for key in ("requestReceivedTimestamp", "stageTimestamp")
+    )
+    return (answered - arrived).total_seconds() * 1e3
+
+
+def _call(event: dict[str, Any]) -> str:
     about = event.get("objectRef", {})
     parts = (about.get("resource"), about.get("subresource"))
     resource = "/".join(part for part in parts if part) or event["requestURI"]

@@ -46,17 +46,19 @@ def _wrongs(
             yield f"{_name(pod)} is not bound"
         elif contender.allocates:
             yield from _wrongs_of(pod)
+            if contender.is_ours:
+                yield from _misread(pod)
         elif _ALLOCATED in _texts(pod):
             yield f"{_name(pod)} has an allocation that nobody should have made"
     for node in nodes:
         if _LOCK in _texts(node):
             yield f"{_name(node)} is still locked: {_texts(node)[_LOCK]}"
-    if contender.allocates:
+    if contender.is_ours:
         yield from _overfull(pods, nodes)
 
 
 def _wrongs_of(pod: Json) -> Iterator[str]:
-    """Hold a pod's annotations against its spec."""
+    """Tell where a pod was not served."""
     texts = _texts(pod)
     if texts.get(_VGPU_NODE) != pod["spec"]["nodeName"]:
         yield f"{_name(pod)}: {_VGPU_NODE} is {texts.get(_VGPU_NODE)}"
@@ -64,6 +66,10 @@ def _wrongs_of(pod: Json) -> Iterator[str]:
         yield f"{_name(pod)}: {_BIND_PHASE} is {texts.get(_BIND_PHASE)}"
     if texts.get(_TO_ALLOCATE, "").strip(";"):
         yield f"{_name(pod)}: left to allocate: {texts[_TO_ALLOCATE]}"
+
+
+def _misread(pod: Json) -> Iterator[str]:
+    """Hold what a pod got against what its spec asks for."""
     asked = [
         (int(limits["nvidia.com/gpu"]), int(limits["nvidia.com/gpumem"]))
         for limits in _limits(pod)

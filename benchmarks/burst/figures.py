@@ -8,40 +8,57 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from benchmarks.burst.api_calls import events, reads, writes
+from benchmarks.burst.api_calls import Calls, events, reads, writes
 from benchmarks.burst.load import Times
+from benchmarks.burst.objects import fewest_nodes
 from benchmarks.burst.processor_time import ProcessorTime
-from benchmarks.burst.programs import Contender, SchedulerMetrics
+from benchmarks.burst.programs import Contender
+from benchmarks.burst.scheduler_metrics import SchedulerMetrics
 
 _REFUSED: Final = re.compile(rb"bind of .* refused: ")
 _RELEASE: Final = re.compile(r"^(released|left|conflict)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to measure.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """What happens in a run, whoever is asked.
 
     Attributes:
-        nodes: Sizes of cluster.
-        contenders: Who is asked by kube-scheduler.
-        pods: Pods of one burst.
+        pods: Pods of the burst.
         shape: Which containers a pod has; see `benchmarks.burst.objects.SHAPES`.
         policy: Which nodes the pods prefer.
-        runs: Of each size with each contender.
         limit_seconds: Until all pods must be bound, and again until all run.
         allocate_seconds: How long a device plugin takes for one container.
         logs: Where the logs of all programs are kept; None for nowhere.
     """
 
+    pods: int
+    shape: str = "sidecar"
+    policy: str = "binpack"
+    limit_seconds: float = 300.0
+    allocate_seconds: float = 0.0
+    logs: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to measure, of one burst.
+
+    Attributes:
+        burst: The burst.
+        nodes: Sizes of cluster.
+        contenders: Who is asked by kube-scheduler.
+        pending: Pods that fit nowhere, and were refused before the burst begins.
+        is_secure: Whether kube-scheduler talks to ours over mutual TLS.
+        runs: Of each size with each contender and number of pending pods.
+    """
+
+    burst: Burst
     nodes: Sequence[int]
     contenders: Sequence[Contender]
-    pods: int
-    shape: str
-    policy: str
+    pending: Sequence[int]
+    is_secure: bool
     runs: int
-    limit_seconds: float
-    allocate_seconds: float
-    logs: Path | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +66,28 @@ class Run:
     """One of the runs of a plan.
 
     Attributes:
-        number: From 1, of those with this size and contender.
+        node_count: Nodes.
+        contender: Who is asked by kube-scheduler.
+        pending: As `Plan`, of which it is one.
+        is_secure: Whether the contender serves mutual TLS: only ours can.
+        number: From 1, of those that differ in nothing else.
     """
 
     node_count: int
     contender: Contender
-    number: int
+    pending: int = 0
+    is_secure: bool = False
+    number: int = 1
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other runs of a plan."""
+        parts = [f"{self.node_count:,} nodes", self.contender.name]
+        if self.is_secure:
+            parts.append("mTLS")
+        if self.pending:
+            parts.append(f"{self.pending:,} pending")
+        return ", ".join([*parts, f"run {self.number}"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +97,10 @@ class Measured:
     Attributes:
         times: When pods were created and bound, and where.
         used: Processor time from the first create until the last pod was bound.
-        metrics: Of kube-scheduler, from its start until all pods ran.
+        metrics: Of kube-scheduler, from the first create until the last was bound.
         running_seconds: From the first create until all pods ran.
-        calls: Of the extender to the API server, until all pods ran.
+        calls: Of the extender to the API server, until all pods ran; a watch counts
+            once it has ended.
         load: Load average of the last minute, before anything was started.
     """
 
@@ -74,7 +108,7 @@ class Measured:
     used: ProcessorTime
     metrics: SchedulerMetrics
     running_seconds: float
-    calls: Mapping[str, int]
+    calls: Calls
     load: float
 
 
@@ -96,7 +130,7 @@ class Said:
         """Read the logs, of programs that have ended."""
         releases = Counter(_RELEASE.findall((folder / "plugins.log").read_text()))
         refused = None
-        if contender.allocates:
+        if contender.is_ours:
             log = (folder / "extender.log").read_bytes()
             refused = len(_REFUSED.findall(log))
         return cls(refused, dict(releases))
@@ -111,10 +145,17 @@ class Figures:
         create_seconds: From the first create until the last.
         bound_p50_seconds: Of the pods' times from create until bound, as a watch saw.
         running_seconds: From the first create until all pods ran.
+        pending: As `Run`.
+        is_secure: As `Run`.
         nodes_used: Different nodes that got a pod.
+        nodes_ideal: The fewest that the burst could use.
         most_on_a_node: Pods of the node that got most.
-        attempts: Of kube-scheduler, by result.
+        attempts: Of kube-scheduler until the last pod was bound, by result; those of
+            pending pods are among them.
+        attempts_per_pod: All of them, by bound pod. Each asks filter once, but where
+            kube-scheduler itself leaves no node.
         refused_binds: As `Said`.
+        refused_share: The same by bound pod.
         releases: As `Said`.
         choose_ms: Mean time in which kube-scheduler chose a node, one pod at a time.
         bind_ms: Mean time from then until bound, waiting for the node included.
@@ -128,6 +169,8 @@ class Figures:
     extender: str
     run: int
     pods: int
+    pending: int
+    is_secure: bool
     seconds: float
     pods_per_second: float
     create_seconds: float
@@ -135,13 +178,16 @@ class Figures:
     bound_p99_seconds: float
     running_seconds: float
     nodes_used: int
+    nodes_ideal: int
     most_on_a_node: int
     attempts: Mapping[str, int]
+    attempts_per_pod: float
     refused_binds: int | None
+    refused_share: float | None
     releases: Mapping[str, int]
     choose_ms: float
     bind_ms: float
-    calls: Mapping[str, int]
+    calls: Calls
     writes_per_pod: float
     reads_per_pod: float
     events_per_pod: float
@@ -150,18 +196,22 @@ class Figures:
     load: float
 
 
-def figures_of(one: Run, measured: Measured, said: Said) -> Figures:
+def figures_of(burst: Burst, one: Run, measured: Measured, said: Said) -> Figures:
     """Reckon the figures of a run."""
     times, used, calls = measured.times, measured.used, measured.calls
     count = len(times.bound)
     waits = sorted(times.seconds_to_bound())
     on_each = Counter(times.on_node.values())
     choose_ms = measured.metrics.choose_ms()
+    attempts = measured.metrics.attempts()
+    refused = said.refused_binds
     return Figures(
         nodes=one.node_count,
         extender=one.contender.name,
         run=one.number,
         pods=count,
+        pending=one.pending,
+        is_secure=one.is_secure,
         seconds=times.seconds,
         pods_per_second=count / times.seconds,
         create_seconds=max(times.created.values()) - min(times.created.values()),
@@ -169,9 +219,12 @@ def figures_of(one: Run, measured: Measured, said: Said) -> Figures:
         bound_p99_seconds=_quantile(waits, 0.99),
         running_seconds=measured.running_seconds,
         nodes_used=len(on_each),
+        nodes_ideal=fewest_nodes(count, burst.shape),
         most_on_a_node=max(on_each.values()),
-        attempts=measured.metrics.attempts(),
-        refused_binds=said.refused_binds,
+        attempts=attempts,
+        attempts_per_pod=sum(attempts.values()) / count,
+        refused_binds=refused,
+        refused_share=None if refused is None else refused / count,
         releases=said.releases,
         choose_ms=choose_ms,
         bind_ms=measured.metrics.attempt_ms() - choose_ms,

@@ -8,10 +8,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from benchmarks.burst.api import NODES, PODS, Api, Json, pods_path
-from benchmarks.burst.objects import NAMESPACE, role, role_binding
+from benchmarks.burst.objects import (
+    NAMESPACE,
+    PENDING_NAMESPACE,
+    namespace,
+    role,
+    role_binding,
+)
 
 IN_FLIGHT: Final = 64
 _LOOK_SECONDS: Final = 0.5
+_NAMESPACES: Final = "/api/v1/namespaces"
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 Say = Callable[[str], None]
@@ -52,6 +59,52 @@ async def prepare(api: Api, nodes: Sequence[Json], say: Say) -> None:
     await api.write("POST", f"{_RBAC}/clusterrolebindings", role_binding())
     await _create_all(api, NODES, nodes)
     say(f"{len(nodes):,} nodes are there")
+
+
+async def refuse_first(
+    api: Api,
+    pods: Sequence[Json],
+    refused: Callable[[], int],
+    seconds: float,
+    say: Say,
+) -> None:
+    """Create pods that fit nowhere, and wait until each has been refused.
+
+    Args:
+        api: As an administrator.
+        pods: In a namespace of their own.
+        refused: Tells how many pods wait for the cluster to change. Blocks.
+        seconds: Until that must be all of them.
+        say: Told how far it is.
+
+    Raises:
+        BurstFailed: It is not.
+    """
+    await api.write("POST", _NAMESPACES, namespace(PENDING_NAMESPACE))
+    await _create_all(api, pods_path(PENDING_NAMESPACE), pods)
+    count = 0
+    try:
+        async with asyncio.timeout(seconds):
+            while (count := await asyncio.to_thread(refused)) < len(pods):
+                say(f"{count} of {len(pods)} pending pods were refused")
+                await asyncio.sleep(_LOOK_SECONDS)
+    except TimeoutError as error:
+        done = f"{count} of {len(pods)} pending pods were refused"
+        raise BurstFailed(f"{done} within {seconds:.0f} s") from error
+
+
+async def check_pending(api: Api) -> None:
+    """Hold against the API server that what fits nowhere is nowhere.
+
+    Raises:
+        BurstFailed: A pod was bound.
+    """
+    bound = await api.get(
+        f"{pods_path(PENDING_NAMESPACE)}?fieldSelector=spec.nodeName!="
+    )
+    for pod in bound["items"]:
+        name, node_name = pod["metadata"]["name"], pod["spec"]["nodeName"]
+        raise BurstFailed(f"{name} fits nowhere, but was bound to {node_name}")
 
 
 async def load(api: Api, pods: Sequence[Json], seconds: float, say: Say) -> Times:

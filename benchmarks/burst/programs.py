@@ -1,7 +1,6 @@
 """The programs of a burst beside the control plane, each on a leash with its log."""
 
 import http.client
-import re
 import ssl
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -13,14 +12,14 @@ from typing import Any, Final
 import yaml
 
 from benchmarks.burst.plugins import WATCHING
+from benchmarks.burst.scheduler_metrics import SchedulerMetrics
+from tests.certificates import Authority
 from tests.control_plane.component import HOST, Component, free_port
 from tests.control_plane.plane import ControlPlane, User
 from tests.control_plane.scheduler import configuration
 
 _ROOT: Final = Path(__file__).parents[2]
 _READY_SECONDS: Final = 120.0
-_SAMPLE: Final = re.compile(r"^([a-z_]+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
-_LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +30,37 @@ class Contender:
         name: As the command line and the report have it.
         module: What runs; None where kube-scheduler asks nobody.
         arguments: Before ``--kubeconfig`` and ``--listen``.
-        allocates: Whether its Bindings say which cards a pod gets.
+        allocates: Whether its Bindings name cards, so that device plugins serve its
+            pods.
+        is_ours: Whether the cards that it names are held to what they have, and what
+            it refuses is counted.
     """
 
     name: str
     module: str | None
     arguments: tuple[str, ...] = ()
     allocates: bool = False
+    is_ours: bool = False
 
 
 CONTENDERS: Final = {
     contender.name: contender
     for contender in (
-        Contender("ours", "extender", ("serve",), allocates=True),
+        Contender("ours", "extender", ("serve",), allocates=True, is_ours=True),
+        Contender(
+            "ours-throughput",
+            "extender",
+            ("serve", "--burst", "throughput"),
+            allocates=True,
+            is_ours=True,
+        ),
         Contender("echo", "benchmarks.burst.binding_echo"),
+        Contender(
+            "echo-served",
+            "benchmarks.burst.binding_echo",
+            ("--name-cards",),
+            allocates=True,
+        ),
         Contender("none", None),
     )
 }
@@ -52,15 +68,28 @@ CONTENDERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A running extender."""
+    """A running extender.
+
+    Attributes:
+        program: Its process.
+        settings: What kube-scheduler's configuration says of how to reach it.
+    """
 
     program: Component
-    url: str
+    settings: Mapping[str, object]
 
 
 @contextmanager
-def extender(plane: ControlPlane, contender: Contender) -> Iterator[Asked | None]:
-    """Run an extender until it is ready; gives None where there is none."""
+def extender(
+    plane: ControlPlane, contender: Contender, *, is_secure: bool
+) -> Iterator[Asked | None]:
+    """Run an extender until it is ready; gives None where there is none.
+
+    Args:
+        plane: Whose pods it binds.
+        contender: Which one.
+        is_secure: Whether ours serves TLS, and kube-scheduler alone.
+    """
     if contender.module is None:
         yield None
         return
@@ -68,9 +97,33 @@ def extender(plane: ControlPlane, contender: Contender) -> Iterator[Asked | None
     arguments: list[str | Path] = [*contender.arguments]
     arguments += ["--kubeconfig", plane.kubeconfig(User.EXTENDER)]
     arguments += ["--listen", f"{HOST}:{port}"]
+    settings: dict[str, object] = {"urlPrefix": f"http://{HOST}:{port}"}
+    if is_secure:
+        flags, settings = _mutual_tls(plane.folder, port)
+        arguments += flags
     program = _python("extender", contender.module, arguments, plane.folder)
-    with _running(program, lambda: _answer(port, "/readyz") is not None):
-        yield Asked(program, f"http://{HOST}:{port}")
+    with _running(
+        program, lambda: _answer(port, "/readyz", is_secure=is_secure) is not None
+    ):
+        yield Asked(program, settings)
+
+
+def _mutual_tls(folder: Path, port: int) -> tuple[list[str | Path], dict[str, object]]:
+    """Make certificates for both sides; gives the extender's flags, and settings."""
+    authority = Authority(folder, "authority")
+    own, client = authority.server(), authority.client(User.SCHEDULER)
+    flags: list[str | Path] = ["--tls-cert", own.cert_file, "--tls-key", own.key_file]
+    flags += ["--client-ca", authority.cert_file, "--client-name", User.SCHEDULER]
+    settings = {
+        "urlPrefix": f"https://{HOST}:{port}",
+        "enableHTTPS": True,
+        "tlsConfig": {
+            "caFile": str(authority.cert_file),
+            "certFile": str(client.cert_file),
+            "keyFile": str(client.key_file),
+        },
+    }
+    return flags, settings
 
 
 @contextmanager
@@ -94,23 +147,25 @@ class Scheduler:
     program: Component
     port: int
 
-    def metrics(self) -> "SchedulerMetrics":
+    def metrics(self) -> SchedulerMetrics:
         """Read its metrics."""
         return SchedulerMetrics(_answer(self.port, "/metrics", is_secure=True) or "")
 
 
 @contextmanager
-def scheduler(plane: ControlPlane, extender_url: str | None) -> Iterator[Scheduler]:
+def scheduler(plane: ControlPlane, asked: Asked | None) -> Iterator[Scheduler]:
     """Run kube-scheduler by the project's configuration, until it has listed all.
 
     Args:
         plane: Where it schedules.
-        extender_url: Whom it asks; None leaves the extender out.
+        asked: Whom it asks; None leaves the extender out.
     """
     written = plane.folder / "kube-scheduler.yaml"
-    settings = configuration(plane.kubeconfig(User.SCHEDULER), extender_url or "")
-    if extender_url is None:
+    settings = configuration(plane.kubeconfig(User.SCHEDULER), "")
+    if asked is None:
         _leave_extender_out(settings)
+    else:
+        settings["extenders"][0].update(asked.settings)
     written.write_text(yaml.safe_dump(settings))
     port = free_port()
     command: list[str | Path] = [
@@ -139,45 +194,6 @@ def _leave_extender_out(settings: dict[str, Any]) -> None:
     (profile,) = settings["profiles"]
     arguments = {"ignoredResources": ignored}
     profile["pluginConfig"] = [{"name": "NodeResourcesFit", "args": arguments}]
-
-
-class SchedulerMetrics:
-    """What kube-scheduler counted since it was started."""
-
-    def __init__(self, text: str) -> None:
-        self._samples = [
-            (name, dict(_LABEL.findall(labels)), float(value))
-            for name, labels, value in _SAMPLE.findall(text)
-        ]
-
-    def attempts(self) -> dict[str, int]:
-        """Count attempts to place a pod: scheduled, unschedulable, error."""
-        counted: dict[str, int] = {}
-        for labels, value in self._of("scheduler_schedule_attempts_total"):
-            result = labels["result"]
-            counted[result] = counted.get(result, 0) + round(value)
-        return counted
-
-    def choose_ms(self) -> float:
-        """Give the mean time in which a node was chosen; pods wait for each other."""
-        return self._mean_ms("scheduler_scheduling_algorithm_duration_seconds")
-
-    def attempt_ms(self) -> float:
-        """Give the mean time of successful attempts, from the choice until bound."""
-        name = "scheduler_scheduling_attempt_duration_seconds"
-        return self._mean_ms(name, result="scheduled")
-
-    def _mean_ms(self, name: str, **wanted: str) -> float:
-        total = sum(value for _, value in self._of(f"{name}_sum", **wanted))
-        count = sum(value for _, value in self._of(f"{name}_count", **wanted))
-        return 1e3 * total / count if count else 0.0
-
-    def _of(
-        self, name: str, **wanted: str
-    ) -> Iterator[tuple[Mapping[str, str], float]]:
-        for sample, labels, value in self._samples:
-            if sample == name and wanted.items() <= labels.items():
-                yield labels, value
 
 
 def _python(

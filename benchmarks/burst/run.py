@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import tempfile
 import time
 from collections.abc import Coroutine, Iterator, Sequence
@@ -14,19 +15,22 @@ import aiohttp
 from benchmarks.burst.api import NODES, Api, ApiRefused
 from benchmarks.burst.api_calls import CallLog
 from benchmarks.burst.check import check
-from benchmarks.burst.figures import Figures, Measured, Plan, Run, Said, figures_of
+from benchmarks.burst.figures import Burst, Figures, Measured, Run, Said, figures_of
 from benchmarks.burst.load import (
     IN_FLIGHT,
     BurstFailed,
     Say,
     Times,
+    check_pending,
     load,
     prepare,
+    refuse_first,
     when_running,
 )
-from benchmarks.burst.objects import nodes, pods
+from benchmarks.burst.objects import nodes, pending_pods, pods
 from benchmarks.burst.processor_time import ProcessorTime
-from benchmarks.burst.programs import extender, plugins, scheduler
+from benchmarks.burst.programs import Scheduler, extender, plugins, scheduler
+from benchmarks.burst.scheduler_metrics import SchedulerMetrics
 from tests.control_plane.binaries import Binaries
 from tests.control_plane.component import Component, ComponentError, tail
 from tests.control_plane.plane import ControlPlane, running
@@ -38,25 +42,25 @@ _FAILURES: Final = (BurstFailed, ComponentError, ApiRefused, aiohttp.ClientError
 _LOOK_SECONDS: Final = 1.0
 
 
-def run(plan: Plan, one: Run, binaries: Binaries, say: Say) -> Figures:
+def run(burst: Burst, one: Run, binaries: Binaries, say: Say) -> Figures:
     """Run one burst; everything that it starts has ended when it returns.
 
     Raises:
         BurstFailed: It did not end in time, or not as it should; notes have the logs.
     """
-    with _folder(plan, one) as folder, _logs_noted(folder):
-        measured = _run_in(folder, plan, one, binaries, say)
-        return figures_of(one, measured, Said.read(folder, one.contender))
+    with _folder(burst, one) as folder, _logs_noted(folder):
+        measured = _run_in(folder, burst, one, binaries, say)
+        return figures_of(burst, one, measured, Said.read(folder, one.contender))
 
 
 @contextmanager
-def _folder(plan: Plan, one: Run) -> Iterator[Path]:
-    """Give an empty folder, which stays where the plan wants the logs."""
-    if plan.logs is None:
+def _folder(burst: Burst, one: Run) -> Iterator[Path]:
+    """Give an empty folder, which stays where the burst wants the logs."""
+    if burst.logs is None:
         with tempfile.TemporaryDirectory(prefix="burst-") as name:
             yield Path(name)
         return
-    folder = plan.logs / f"{one.node_count}-{one.contender.name}-{one.number}"
+    folder = burst.logs / re.sub(r"\W+", "-", one.name)
     try:
         folder.mkdir(parents=True)
     except OSError as error:
@@ -65,7 +69,7 @@ def _folder(plan: Plan, one: Run) -> Iterator[Path]:
 
 
 def _run_in(
-    folder: Path, plan: Plan, one: Run, binaries: Binaries, say: Say
+    folder: Path, burst: Burst, one: Run, binaries: Binaries, say: Say
 ) -> Measured:
     load_before = os.getloadavg()[0]
     log = CallLog(folder)
@@ -73,21 +77,23 @@ def _run_in(
     with running(binaries, folder, log.flags()) as plane:
         asyncio.run(_prepare(plane, one.node_count, say))
         with (
-            extender(plane, one.contender) as asked,
-            scheduler(plane, asked.url if asked else None) as placing,
-            plugins(plane, plan.allocate_seconds) as standing_in,
+            extender(plane, one.contender, is_secure=one.is_secure) as asked,
+            scheduler(plane, asked) as placing,
+            plugins(plane, burst.allocate_seconds) as standing_in,
         ):
             programs = [placing.program, standing_in]
             if asked is not None:
                 programs.append(asked.program)
+            if one.pending:
+                refusing = _refuse_pending(burst, plane, one, placing, say)
+                asyncio.run(_while_all_run(programs, refusing))
             log.forget()
-            bursting = _burst(plan, plane, one, say)
-            times, used, running_seconds = asyncio.run(
+            bursting = _burst(burst, plane, one, placing, say)
+            times, used, metrics, running_seconds = asyncio.run(
                 _while_all_run(programs, bursting)
             )
             # Before the extender's watches end: they are none of the burst's.
             calls = log.calls()
-            metrics = placing.metrics()
     return Measured(times, used, metrics, running_seconds, calls, load_before)
 
 
@@ -96,25 +102,46 @@ async def _prepare(plane: ControlPlane, node_count: int, say: Say) -> None:
         await prepare(api, nodes(node_count), say)
 
 
+async def _refuse_pending(
+    burst: Burst, plane: ControlPlane, one: Run, placing: Scheduler, say: Say
+) -> None:
+    refused = pending_pods(
+        one.pending, burst.policy, scheduler_name(), by_extender=one.contender.is_ours
+    )
+    async with Api.connected(plane.kubeconfig(), connections=IN_FLIGHT) as api:
+        await refuse_first(
+            api,
+            refused,
+            lambda: placing.metrics().waiting_pods(),
+            burst.limit_seconds,
+            say,
+        )
+    say(f"{one.pending:,} pending pods were refused")
+
+
 async def _burst(
-    plan: Plan, plane: ControlPlane, one: Run, say: Say
-) -> tuple[Times, ProcessorTime, float]:
+    burst: Burst, plane: ControlPlane, one: Run, placing: Scheduler, say: Say
+) -> tuple[Times, ProcessorTime, SchedulerMetrics, float]:
     """Load the cluster, and hold what comes of it to what must be.
 
     Returns:
-        When pods were bound, the processor time until then, and the seconds until all
-        ran.
+        When pods were bound, the processor time and what kube-scheduler counted until
+        then, and the seconds until all ran.
     """
-    burst = pods(plan.pods, plan.shape, plan.policy, scheduler_name())
+    asking = pods(burst.pods, burst.shape, burst.policy, scheduler_name())
     async with Api.connected(plane.kubeconfig()) as api:
-        before = ProcessorTime.now()
-        times = await load(api, burst, plan.limit_seconds, say)
-        used = ProcessorTime.now().since(before)
+        counted_before = await asyncio.to_thread(placing.metrics)
+        used_before = ProcessorTime.now()
+        times = await load(api, asking, burst.limit_seconds, say)
+        used = ProcessorTime.now().since(used_before)
+        counted = await asyncio.to_thread(placing.metrics)
         say("all pods are bound")
-        shown = await when_running(api, plan.pods, plan.limit_seconds)
+        shown = await when_running(api, burst.pods, burst.limit_seconds)
         running_seconds = time.monotonic() - min(times.created.values())
         check(one.contender, shown, (await api.get(NODES))["items"])
-    return times, used, running_seconds
+        if one.pending:
+            await check_pending(api)
+    return times, used, counted.since(counted_before), running_seconds
 
 
 async def _while_all_run(
