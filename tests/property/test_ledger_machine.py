@@ -1,7 +1,7 @@
 """Any order of events: the totals are what the pods add up to, at every step."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import count
 from typing import Final
 
 from hypothesis import settings
@@ -14,11 +14,9 @@ from hypothesis.stateful import (
     rule,
 )
 
-from extender.core.bucket import NodeTotals
 from extender.core.model import (
     Allocation,
     ContainerStatus,
-    ContainerUsage,
     Device,
     DeviceUUID,
     Lifetime,
@@ -33,7 +31,6 @@ from extender.core.model import (
     SandboxReadiness,
     Share,
     UnreadableAllocation,
-    Usage,
 )
 from extender.state.audit import audit
 from extender.state.events import (
@@ -44,12 +41,13 @@ from extender.state.events import (
     PodSeen,
     Recount,
     Reserved,
+    Synced,
     Unreserved,
 )
 from extender.state.ledger import Ledger
 from extender.state.overfull import Cause
 from extender.verbs.filter import filter_nodes
-from tests.oracles import kubelet_slots, timeline_charge
+from tests.property.ledger_world import World, is_over
 from tests.strategies import pod_statuses, releases
 from tests.values import (
     IDLE_APP,
@@ -76,208 +74,13 @@ REQUESTS: Final = (
     request(IDLE_APP),
 )
 PODS: Final = tuple(pod(f"p{n}", asked) for n, asked in enumerate(REQUESTS))
-UIDS: Final = (*(shown.uid for shown in PODS), PodUID("never seen"))
+NEVER_SEEN: Final = PodUID("never seen")
+LAPSE_SECONDS: Final = 60.0
 
 _COLD = PodStatus(phase=PodPhase.PENDING)
-
-
-@dataclass
-class World:
-    """What the API shows and what was reserved; the reference for the ledger.
-
-    Attributes:
-        nodes: By name.
-        pods: Every pod that is shown, or was reserved for.
-        reserved: Place and rows of pods that are not shown bound.
-        rows: What was read of each bound pod's allocation, while it counts; the
-            largest counts.
-        keepers: Pods of which, while they were charged by rows, release "never" was
-            read.
-        views: Every pod as it was ever shown.
-        only_read: Pods that were reserved for, and never shown.
-    """
-
-    nodes: dict[NodeName, Node] = field(default_factory=dict)
-    pods: dict[PodUID, Pod] = field(default_factory=dict)
-    reserved: dict[PodUID, tuple[NodeName, Allocation]] = field(default_factory=dict)
-    rows: dict[PodUID, list[Allocation]] = field(default_factory=dict)
-    keepers: set[PodUID] = field(default_factory=set)
-    views: list[Pod] = field(default_factory=list)
-    only_read: set[PodUID] = field(default_factory=set)
-
-    def show(self, shown: Pod) -> None:
-        """Take in what the API shows of a pod."""
-        known = self.pods.get(shown.uid)
-        self.views.append(shown)
-        if known is not None and is_late(shown, known):
-            return
-        self.pods[shown.uid] = shown
-        self.only_read.discard(shown.uid)
-        self._note_rows(shown)
-        self._note_release(shown)
-        if shown.node_name is not None:
-            self.reserved.pop(shown.uid, None)
-
-    def reserve(self, uid: PodUID, node_name: NodeName, rows: Allocation) -> None:
-        """Hold a place."""
-        self.reserved[uid] = (node_name, rows)
-
-    def give_back(self, uid: PodUID) -> None:
-        """Hold a place no longer; of a pod that was never shown nothing is left."""
-        if self.reserved.pop(uid, None) is not None and uid in self.only_read:
-            self.lose(uid)
-
-    def lose(self, uid: PodUID) -> None:
-        """Have the pod no more."""
-        self.pods.pop(uid, None)
-        self.only_read.discard(uid)
-        self.reserved.pop(uid, None)
-        self.rows.pop(uid, None)
-        self.keepers.discard(uid)
-
-    def _note_release(self, shown: Pod) -> None:
-        if not self.rows[shown.uid]:
-            self.keepers.discard(shown.uid)
-        elif shown.release is Release.NEVER:
-            self.keepers.add(shown.uid)
-
-    def _note_rows(self, shown: Pod) -> None:
-        rows = self.rows.setdefault(shown.uid, [])
-        reserved_on, reserved = self.reserved.get(shown.uid, (None, ()))
-        if shown.node_name is None or is_over(shown):
-            rows.clear()
-        elif isinstance(shown.allocation, UnreadableAllocation):
-            if not rows and reserved_on == shown.node_name:
-                rows.append(reserved)
-        elif shown.allocation is not None and shown.allocation not in rows:
-            rows.append(shown.allocation)
-
-    def rows_of(self, shown: Pod) -> list[Allocation]:
-        """List what a pod is charged by: the largest of these."""
-        if shown.node_name is None and shown.uid in self.reserved:
-            return [self.reserved[shown.uid][1]]
-        return self.rows.get(shown.uid, [])
-
-    def release_of(self, shown: Pod) -> Release:
-        """Tell which release a pod is charged by: the one that charges more."""
-        return Release.NEVER if shown.uid in self.keepers else shown.release
-
-    def place_of(self, shown: Pod) -> NodeName | None:
-        """Tell where a pod counts; None where it does not."""
-        if is_over(shown):
-            return None
-        if shown.node_name is not None:
-            return shown.node_name
-        return self.reserved.get(shown.uid, (None, ()))[0]
-
-    def counts(self, shown: Pod) -> bool:
-        """Whether a pod counts somewhere: by rows, as torn, or for kubelet only."""
-        is_torn = isinstance(shown.allocation, UnreadableAllocation)
-        has_part = (
-            bool(self.rows_of(shown)) or is_torn or shown.request.asks_for_devices
-        )
-        return self.place_of(shown) is not None and has_part
-
-    def is_usable(self, name: NodeName) -> bool:
-        """Tell whether a node's cards count."""
-        return self._totals_of(self.nodes[name]) is not None
-
-    def overfull(self) -> dict[NodeName, set[DeviceUUID]]:
-        """List the cards that bound pods hold more of than there is."""
-        bound = [each for each in self.pods.values() if each.node_name is not None]
-        shown = World(self.nodes, {each.uid: each for each in bound}, {}, self.rows)
-        found: dict[NodeName, set[DeviceUUID]] = {}
-        for name, totals in shown.totals().items():
-            for device in self.nodes[name].devices or ():
-                used = totals.used[device.device_uuid] if totals else Usage()
-                size = device.capacity
-                if (
-                    used.slots > size.slots
-                    or used.memory_mib > size.memory_mib
-                    or used.core_percent > size.core_percent
-                ):
-                    found.setdefault(name, set()).add(device.device_uuid)
-        return found
-
-    def totals(self) -> dict[NodeName, NodeTotals | None]:
-        """Add up every pod from scratch, node by node."""
-        return {name: self._totals_of(shown) for name, shown in self.nodes.items()}
-
-    def _totals_of(self, shown: Node) -> NodeTotals | None:
-        if not shown.devices or not shown.allocatable_slots or shown.inventory_problem:
-            return None
-        own = [card.device_uuid for card in shown.devices]
-        used = dict.fromkeys(own, Usage())
-        quarantined: set[DeviceUUID] = set()
-        slots = closures = 0
-        for each in self.pods.values():
-            if self.place_of(each) != shown.name:
-                continue
-            slots += kubelet_slots(each.request.lifetimes, each.request.containers)
-            if self.rows_of(each):
-                charge = largest_charge(each, self.rows_of(each), self.release_of(each))
-                for uuid, usage in charge.items():
-                    if uuid in used:
-                        used[uuid] += usage
-            elif isinstance(each.allocation, UnreadableAllocation):
-                here = set(each.allocation.named).intersection(own)
-                quarantined |= here
-                closures += not here and may_hold_cards(each)
-        return NodeTotals(used, frozenset(quarantined), slots, closures)
-
-
-def is_over(shown: Pod) -> bool:
-    """Whether a pod's containers have ended for good."""
-    return shown.status.phase in {PodPhase.SUCCEEDED, PodPhase.FAILED}
-
-
-def is_late(shown: Pod, known: Pod) -> bool:
-    """Whether a view is older than what is known: pods are bound and end only once."""
-    unbinds = known.node_name is not None and shown.node_name is None
-    return unbinds or (is_over(known) and not is_over(shown))
-
-
-def largest_charge(
-    shown: Pod, rows: list[Allocation], release: Release
-) -> dict[DeviceUUID, Usage]:
-    """Charge a pod by the larger of what its annotation said, now and before."""
-    largest: dict[DeviceUUID, Usage] = {}
-    for each in rows:
-        for uuid, usage in charge_of(shown, each, release).items():
-            before = largest.get(uuid, Usage())
-            largest[uuid] = Usage(
-                max(before.slots, usage.slots),
-                max(before.memory_mib, usage.memory_mib),
-                max(before.core_percent, usage.core_percent),
-            )
-    return largest
-
-
-def charge_of(
-    shown: Pod, rows: Allocation, release: Release
-) -> Mapping[DeviceUUID, Usage]:
-    """Charge a pod by the timeline of what can still start."""
-    containers = []
-    for lifetime, shares in zip(shown.request.lifetimes, rows, strict=True):
-        held: dict[DeviceUUID, Usage] = {}
-        for share in shares:
-            before = held.get(share.device_uuid, Usage())
-            added = Usage(1, share.memory_mib, share.core_percent)
-            held[share.device_uuid] = before + added
-        containers.append(ContainerUsage(lifetime, held))
-    return timeline_charge(containers, shown.status, release)
-
-
-def may_hold_cards(shown: Pod) -> bool:
-    """Whether a container that asks for cards may have started; some pods have none."""
-    started = [
-        shown.status.of(index).has_started
-        for index, asked in enumerate(shown.request.containers)
-        if asked.count
-    ]
-    if shown.status.phase is PodPhase.PENDING:
-        return any(started)
-    return bool(started)
+_RUNNING: Final = ContainerStatus(RunState.RUNNING, has_started=True)
+_WAITING: Final = ContainerStatus(RunState.WAITING)
+_EXITED: Final = ContainerStatus(RunState.TERMINATED, 0, has_started=True)
 
 
 def inventories() -> st.SearchStrategy[tuple[Device, ...]]:
@@ -309,13 +112,28 @@ def torn_texts() -> st.SearchStrategy[UnreadableAllocation]:
 
 
 class Machine(RuleBasedStateMachine):
-    """A ledger beside the world that it is told of."""
+    """A ledger beside the world that it is told of.
+
+    Attributes:
+        world: What it was told.
+        uids: Of all pods that there ever were.
+        missed: Pods that are gone, and it was not told.
+        missed_nodes: The same of nodes.
+        reserved_at: When each place was reserved.
+        now: Rises with every step that has a time.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
         self.ledger = Ledger()
         self.fitted_before = self.fitting()
+        self.uids = [NEVER_SEEN]
+        self.missed: set[PodUID] = set()
+        self.missed_nodes: set[NodeName] = set()
+        self.reserved_at: dict[PodUID, float] = {}
+        self.now = 100.0
+        self._numbers = count()
 
     def fitting(self) -> tuple[Ledger, int, set[tuple[NodeName, PodUID]]]:
         """Tell who fits where at this generation of the ledger."""
@@ -327,36 +145,77 @@ class Machine(RuleBasedStateMachine):
         }
         return self.ledger, self.ledger.generation, fits
 
-    def tell(self, shown: Pod) -> None:
-        """Show a pod to both."""
-        self.world.show(shown)
-        self.ledger.apply(PodSeen(shown))
+    def happens(self, event: Event) -> None:
+        """Tell both, and judge the causes of what became overfull by that."""
+        binds, causes = self.world.binds(event), self.world.causes_of(event)
+        uid = event.pod.uid if isinstance(event, PodSeen) else NEVER_SEEN
+        was_reserved = uid in self.world.reserved
+        before, placed = self.overfull(), self.ledger.overfull.seen.get(Cause.PLACED, 0)
+        self.world.take(event)
+        self.ledger.apply(event)
+        after = self.overfull()
+        assert {after[place] for place in after.keys() - before.keys()} <= causes
+        placed = self.ledger.overfull.seen.get(Cause.PLACED, 0) - placed
+        if not binds or not self.world.is_synced:
+            assert placed == 0
+            return
+        under = self.world.overfull_under(uid)
+        if was_reserved:
+            assert placed <= len(under)
+            return
+        assert placed == len(under)
+        assert {after[place] for place in under} <= {Cause.PLACED}
+
+    def overfull(self) -> dict[tuple[NodeName, DeviceUUID], Cause]:
+        """List the overfull cards of nodes whose cards count."""
+        return {
+            (name, device_uuid): cause
+            for name, cards in self.ledger.overfull.causes.items()
+            if self.world.is_usable(name)
+            for device_uuid, cause in cards.items()
+        }
+
+    def pods(self, *, is_bound: bool) -> list[Pod]:
+        """List the pods that the API shows bound, or those that it does not."""
+        return [
+            each
+            for uid, each in self.world.pods.items()
+            if (each.node_name is not None) is is_bound and uid not in self.missed
+        ]
 
     def pick(self, data: st.DataObject, *, is_bound: bool) -> Pod:
         """Draw a pod that is shown bound, or one that is not."""
         return data.draw(st.sampled_from(self.pods(is_bound=is_bound)), label="pod")
 
-    def pods(self, *, is_bound: bool) -> list[Pod]:
-        """List the pods that are shown bound, or those that are not."""
-        shown = self.world.pods.values()
-        return [each for each in shown if (each.node_name is not None) is is_bound]
+    def new_pod(self, template: Pod) -> Pod:
+        """Make a pod, whose UID there never was."""
+        made = replace(template, uid=PodUID(f"{template.uid}-{next(self._numbers)}"))
+        self.uids.append(made.uid)
+        return made
 
-    @initialize(data=st.data())
-    def begin_in_the_midst(self, data: st.DataObject) -> None:
+    def former(self, template: Pod) -> Pod | None:
+        """Give the pod of a name that the ledger knows."""
+        known = self.world.pods.values()
+        return next((each for each in known if each.name == template.name), None)
+
+    @initialize(data=st.data(), is_synced=st.booleans())
+    def begin_in_the_midst(self, data: st.DataObject, *, is_synced: bool) -> None:
         """With nodes and bound pods; a few steps seldom lead from nothing to these."""
         cards = [card(uuid, index=index) for index, uuid in enumerate(UUIDS)]
         for name in data.draw(
             st.sets(st.sampled_from(NAMES), min_size=2), label="nodes"
         ):
-            self.show_node(node(name, *cards, allocatable=30))
+            self.happens(NodeSeen(node(name, *cards, allocatable=30)))
         for shown in data.draw(st.permutations(PODS), label="pods")[:3]:
             bound = replace(
-                shown,
+                self.new_pod(shown),
                 node_name=data.draw(st.sampled_from(NAMES), label="on"),
                 allocation=data.draw(rows_for(shown), label="rows"),
                 release=data.draw(releases(), label="release"),
             )
-            self.tell(bound)
+            self.happens(PodSeen(bound))
+        if is_synced:
+            self.happens(Synced())
 
     # Nodes.
 
@@ -381,43 +240,78 @@ class Machine(RuleBasedStateMachine):
         self.show_node(shown)
 
     def show_node(self, shown: Node) -> None:
-        """Show a node to both."""
-        self.world.nodes[shown.name] = shown
-        self.ledger.apply(NodeSeen(shown))
+        """Show a node; also one that was made again while nobody looked."""
+        self.missed_nodes.discard(shown.name)
+        self.happens(NodeSeen(shown))
 
     @rule(name=st.sampled_from(NAMES))
     def lose_a_node(self, name: NodeName) -> None:
         """Also one that is unknown."""
-        self.world.nodes.pop(name, None)
-        self.ledger.apply(NodeGone(name))
+        self.missed_nodes.discard(name)
+        self.happens(NodeGone(name))
+
+    @precondition(lambda self: self.world.nodes)
+    @rule(data=st.data())
+    def lose_a_node_unseen(self, data: st.DataObject) -> None:
+        """Only a list finds out."""
+        name = data.draw(st.sampled_from(list(self.world.nodes)), label="node")
+        self.missed_nodes.add(name)
 
     # Pods.
 
-    @rule(shown=st.sampled_from(PODS), data=st.data())
-    def create_a_pod(self, shown: Pod, data: st.DataObject) -> None:
-        """Unbound, in some cases with the annotations of another life."""
-        if shown.uid not in self.world.pods:
-            stale = data.draw(st.none() | rows_for(shown) | torn_texts(), label="stale")
-            release = data.draw(releases(), label="release")
-            self.tell(replace(shown, allocation=stale, release=release))
+    @rule(template=st.sampled_from(PODS), data=st.data())
+    def create_a_pod(self, template: Pod, data: st.DataObject) -> None:
+        """Unbound, in some cases with the annotations of another life.
 
-    @rule(shown=st.sampled_from(PODS), name=st.sampled_from(NAMES), data=st.data())
-    def reserve(self, shown: Pod, name: NodeName, data: st.DataObject) -> None:
+        Where one of its name went unseen, this one tells that.
+        """
+        former = self.former(template)
+        if former is not None:
+            if former.uid not in self.missed:
+                return
+            self.lose(former.uid)
+        stale = data.draw(st.none() | rows_for(template) | torn_texts(), label="stale")
+        release = data.draw(releases(), label="release")
+        shown = replace(self.new_pod(template), allocation=stale, release=release)
+        self.happens(PodSeen(shown))
+
+    @rule(template=st.sampled_from(PODS), name=st.sampled_from(NAMES), data=st.data())
+    def reserve(self, template: Pod, name: NodeName, data: st.DataObject) -> None:
         """For a pod that is shown unbound, or was only read; again is allowed."""
-        known = self.world.pods.get(shown.uid, shown)
-        if known.node_name is None:
-            rows = data.draw(rows_for(known), label="rows")
-            if known.uid not in self.world.pods:
-                self.world.only_read.add(known.uid)
-                self.world.pods[known.uid] = known
-            self.world.reserve(known.uid, name, rows)
-            self.ledger.apply(Reserved(known, name, rows))
+        known = self.former(template) or self.new_pod(template)
+        self.reserve_for(known, name, data)
 
-    @rule(uid=st.sampled_from(UIDS))
-    def give_back(self, uid: PodUID) -> None:
+    @precondition(lambda self: self.world.gone)
+    @rule(name=st.sampled_from(NAMES), data=st.data())
+    def reserve_for_a_pod_that_is_gone(
+        self, name: NodeName, data: st.DataObject
+    ) -> None:
+        """It was read just before; its Binding will find nobody."""
+        views = [each for each in self.world.views if each.uid in self.world.gone]
+        if views:
+            shown = data.draw(st.sampled_from(views), label="view")
+            self.reserve_for(replace(shown, node_name=None), name, data)
+
+    def reserve_for(self, shown: Pod, name: NodeName, data: st.DataObject) -> None:
+        """Hold a place for a pod, unless it is bound."""
+        if shown.node_name is None:
+            rows = data.draw(rows_for(shown), label="rows")
+            self.reserved_at[shown.uid] = self.now
+            self.happens(Reserved(shown, name, rows))
+
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
         """Also for pods without a reservation, bound or unknown."""
-        self.world.give_back(uid)
-        self.ledger.apply(Unreserved(uid))
+        uid = data.draw(st.sampled_from(self.uids), label="uid")
+        self.happens(Unreserved(uid))
+
+    @rule(seconds=st.sampled_from([10.0, 30.0, LAPSE_SECONDS]))
+    def let_reservations_lapse(self, seconds: float) -> None:
+        """Time goes by, and no event shows what became of them."""
+        self.now += seconds
+        for uid in list(self.world.reserved):
+            if self.now - self.reserved_at[uid] >= LAPSE_SECONDS:
+                self.happens(Unreserved(uid))
 
     @precondition(lambda self: self.pods(is_bound=False))
     @rule(data=st.data(), as_reserved=st.booleans(), name=st.sampled_from(NAMES))
@@ -430,28 +324,57 @@ class Machine(RuleBasedStateMachine):
         else:
             rows = data.draw(rows_for(shown) | torn_texts() | st.none(), label="rows")
             bound = replace(shown, node_name=name, allocation=rows)
-        self.tell(bound)
+        self.happens(PodSeen(bound))
 
-    @rule(uid=st.sampled_from(UIDS))
-    def lose_a_pod(self, uid: PodUID) -> None:
-        """Also one that is unknown."""
-        self.world.lose(uid)
-        self.ledger.apply(PodGone(uid))
+    @rule(name=st.sampled_from(NAMES), uuid=st.sampled_from(UUIDS))
+    def bind_without_room(self, name: NodeName, uuid: DeviceUUID) -> None:
+        """Somebody else gives a pod more than any card has."""
+        rows = ((Share(uuid, 24_001, 0),),)
+        shown = self.new_pod(pod(f"foreign-{len(self.uids)}", request(app(24_001))))
+        self.happens(PodSeen(replace(shown, node_name=name, allocation=rows)))
+
+    @rule(data=st.data())
+    def lose_a_pod(self, data: st.DataObject) -> None:
+        """Also one that is unknown, or was lost before."""
+        self.lose(data.draw(st.sampled_from(self.uids), label="uid"))
+
+    def lose(self, uid: PodUID) -> None:
+        """Tell that a pod is gone."""
+        self.missed.discard(uid)
+        self.happens(PodGone(uid))
+
+    @precondition(lambda self: self.world.pods)
+    @rule(data=st.data())
+    def lose_a_pod_unseen(self, data: st.DataObject) -> None:
+        """Only a list finds out, or one of its name."""
+        shown = data.draw(st.sampled_from(list(self.world.pods.values())), label="pod")
+        if shown.uid not in self.world.only_read:
+            self.missed.add(shown.uid)
+
+    @rule(template=st.sampled_from(PODS), name=st.sampled_from(NAMES), data=st.data())
+    def lose_a_pod_before_it_is_added(
+        self, template: Pod, name: NodeName, data: st.DataObject
+    ) -> None:
+        """Its addition comes late, and holds nothing."""
+        shown = self.new_pod(template)
+        self.happens(PodGone(shown.uid))
+        rows = data.draw(rows_for(shown), label="rows")
+        self.happens(PodSeen(replace(shown, node_name=name, allocation=rows)))
+        assert self.ledger.holding(shown.uid) is None
 
     @precondition(lambda self: self.world.pods)
     @rule(data=st.data())
     def see_a_pod_again(self, data: st.DataObject) -> None:
         """Nothing about it has changed."""
         shown = data.draw(st.sampled_from(list(self.world.pods.values())), label="pod")
-        self.tell(shown)
+        self.happens(PodSeen(shown))
 
     @precondition(lambda self: self.world.views)
     @rule(data=st.data())
     def see_a_pod_as_it_was(self, data: st.DataObject) -> None:
-        """A view comes late, while the pod is still there."""
+        """A view comes late; the pod may be gone."""
         shown = data.draw(st.sampled_from(self.world.views), label="view")
-        if shown.uid in self.world.pods:
-            self.tell(shown)
+        self.happens(PodSeen(shown))
 
     # A bound pod's life.
 
@@ -459,36 +382,63 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data(), status=pod_statuses(max_containers=4))
     def show_any_status(self, data: st.DataObject, status: PodStatus) -> None:
         """Plausible or not."""
-        self.tell(replace(self.pick(data, is_bound=True), status=status))
+        self.happens(PodSeen(replace(self.pick(data, is_bound=True), status=status)))
 
     @precondition(lambda self: self.pods(is_bound=True))
-    @rule(data=st.data(), done=st.integers(0, 3))
-    def let_inits_exit(self, data: st.DataObject, done: int) -> None:
-        """The first ones have exited well in the present sandbox."""
+    @rule(data=st.data(), steps=st.integers(1, 4))
+    def let_inits_exit_one_by_one(self, data: st.DataObject, steps: int) -> None:
+        """In the present sandbox; most pods have inits of rising or falling size."""
         shown = self.pick(data, is_bound=True)
-        self.tell(replace(shown, status=_with_inits_over(shown, done)))
+        for _ in range(steps):
+            self.now += 1
+            shown = replace(shown, status=_with_next_init_over(shown, self.now))
+            self.happens(PodSeen(shown))
+            self.the_totals_are_those_of_the_timeline()
 
     @precondition(lambda self: self.pods(is_bound=True))
     @rule(data=st.data(), is_up=st.booleans())
     def recreate_the_sandbox(self, data: st.DataObject, *, is_up: bool) -> None:
-        """The exits of the former one are still shown."""
+        """It goes down, or is up again; the exits of the former one are still shown."""
+        self.now += 1
         shown = self.pick(data, is_bound=True)
         sandbox = SandboxReadiness.READY if is_up else SandboxReadiness.NOT_READY
-        status = replace(shown.status, sandbox=sandbox, sandbox_changed_at=70.0)
-        self.tell(replace(shown, status=status))
+        status = replace(_stopped(shown), sandbox=sandbox, sandbox_changed_at=self.now)
+        self.happens(PodSeen(replace(shown, status=status)))
+
+    @precondition(lambda self: self.pods(is_bound=True))
+    @rule(data=st.data(), is_done=st.booleans())
+    def restart_all_containers(self, data: st.DataObject, *, is_done: bool) -> None:
+        """In the same sandbox; it is done before the inits run again."""
+        self.now += 1
+        shown = self.pick(data, is_bound=True)
+        status = replace(
+            _stopped(shown),
+            is_restarting_all=not is_done,
+            restarted_all_at=self.now if is_done else None,
+        )
+        self.happens(PodSeen(replace(shown, status=status)))
+
+    @precondition(lambda self: self.pods(is_bound=True))
+    @rule(data=st.data())
+    def terminate(self, data: st.DataObject) -> None:
+        """It is being deleted, and still runs."""
+        shown = self.pick(data, is_bound=True)
+        status = replace(shown.status, is_terminating=True)
+        self.happens(PodSeen(replace(shown, status=status)))
 
     @precondition(lambda self: self.pods(is_bound=True))
     @rule(data=st.data(), phase=st.sampled_from([PodPhase.SUCCEEDED, PodPhase.FAILED]))
     def finish(self, data: st.DataObject, phase: PodPhase) -> None:
         """Its containers have ended for good."""
         shown = self.pick(data, is_bound=True)
-        self.tell(replace(shown, status=replace(shown.status, phase=phase)))
+        status = replace(shown.status, phase=phase)
+        self.happens(PodSeen(replace(shown, status=status)))
 
     @precondition(lambda self: self.pods(is_bound=True))
     @rule(data=st.data(), text=torn_texts())
     def tear(self, data: st.DataObject, text: UnreadableAllocation) -> None:
         """Somebody wrote over its allocation."""
-        self.tell(replace(self.pick(data, is_bound=True), allocation=text))
+        self.happens(PodSeen(replace(self.pick(data, is_bound=True), allocation=text)))
 
     @precondition(lambda self: self.pods(is_bound=True))
     @rule(data=st.data())
@@ -496,7 +446,7 @@ class Machine(RuleBasedStateMachine):
         """Somebody wrote an allocation that can be read."""
         shown = self.pick(data, is_bound=True)
         rows = data.draw(rows_for(shown), label="rows")
-        self.tell(replace(shown, allocation=rows))
+        self.happens(PodSeen(replace(shown, allocation=rows)))
 
     @precondition(lambda self: self.pods(is_bound=True))
     @rule(data=st.data(), written=st.lists(releases(), min_size=1, max_size=3))
@@ -504,47 +454,58 @@ class Machine(RuleBasedStateMachine):
         """Somebody wrote over it, in most cases of a pod that has let its inits go."""
         shown = self.pick(data, is_bound=True)
         if data.draw(st.integers(0, 3), label="as it is") and not is_over(shown):
-            shown = replace(shown, status=_with_inits_over(shown, done=3))
-            self.tell(shown)
+            for _ in range(3):
+                self.now += 1
+                shown = replace(shown, status=_with_next_init_over(shown, self.now))
+            self.happens(PodSeen(shown))
         for release in written:
-            self.tell(replace(shown, release=release))
+            self.happens(PodSeen(replace(shown, release=release)))
 
     # Lists.
 
     @rule()
+    def sync(self) -> None:
+        """All was shown once; again it changes nothing."""
+        self.happens(Synced())
+
+    @rule()
     def recount(self) -> None:
         """As after an audit that found a difference; nothing may change."""
-        self.ledger.apply(Recount())
+        self.happens(Recount())
 
     @rule(data=st.data())
     def list_again(self, data: st.DataObject) -> None:
-        """A new list shows everything once more, in any order."""
-        for event in data.draw(st.permutations(self.listed()), label="order"):
-            self.ledger.apply(event)
+        """A list, in any order, shows what is there; the rest is gone."""
+        gone: list[Event] = [PodGone(uid) for uid in sorted(self.missed)]
+        gone += [NodeGone(name) for name in sorted(self.missed_nodes)]
+        shown = self.listed()
+        self.missed.clear()
+        self.missed_nodes.clear()
+        for event in [*gone, *data.draw(st.permutations(shown), label="order")]:
+            self.happens(event)
 
-    @rule(data=st.data())
-    def restart(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), is_synced=st.booleans())
+    def restart(self, data: st.DataObject, *, is_synced: bool) -> None:
         """Only what the API shows is left: no reservations, no former rows."""
-        for uid in list(self.world.only_read):
-            self.world.lose(uid)
-        self.world.reserved.clear()
-        self.world.rows.clear()
-        self.world.keepers.clear()
-        for shown in list(self.world.pods.values()):
-            self.world.show(shown)
-        self.ledger = Ledger()
-        for event in data.draw(st.permutations(self.listed()), label="order"):
-            self.ledger.apply(event)
+        shown = self.listed()
+        self.missed.clear()
+        self.missed_nodes.clear()
+        self.world, self.ledger = World(), Ledger()
+        for event in data.draw(st.permutations(shown), label="order"):
+            self.happens(event)
+        if is_synced:
+            self.happens(Synced())
 
     def listed(self) -> list[Event]:
         """List all that the API shows."""
-        nodes: Sequence[Event] = [NodeSeen(each) for each in self.world.nodes.values()]
-        shown = [
-            PodSeen(each)
-            for uid, each in self.world.pods.items()
-            if uid not in self.world.only_read
+        nodes: list[Event] = [
+            NodeSeen(each)
+            for name, each in self.world.nodes.items()
+            if name not in self.missed_nodes
         ]
-        return [*nodes, *shown]
+        hidden = self.world.only_read | self.missed
+        pods = self.world.pods.items()
+        return [*nodes, *(PodSeen(each) for uid, each in pods if uid not in hidden)]
 
     # What always holds.
 
@@ -572,7 +533,8 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def the_ledger_knows_what_is_reserved(self) -> None:
         """Until the pod is shown bound, or the place is given back."""
-        for uid in UIDS:
+        assert self.ledger.reservation_count == len(self.world.reserved)
+        for uid in self.uids:
             place = self.ledger.reservation(uid)
             expected = self.world.reserved.get(uid)
             assert (place and (place.node_name, place.allocation)) == expected
@@ -580,13 +542,10 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def cards_that_hold_too_much_are_known(self) -> None:
         """By what bound pods add up to; reservations do not count."""
-        found = {name: set(cards) for name, cards in self.overfull().items()}
+        found: dict[NodeName, set[DeviceUUID]] = {}
+        for name, device_uuid in self.overfull():
+            found.setdefault(name, set()).add(device_uuid)
         assert found == self.world.overfull()
-
-    def overfull(self) -> Mapping[NodeName, Mapping[DeviceUUID, Cause]]:
-        """Give what the ledger says of nodes whose cards count."""
-        causes = self.ledger.overfull.causes
-        return {name: causes[name] for name in causes if self.world.is_usable(name)}
 
     @invariant()
     def room_that_appears_is_told(self) -> None:
@@ -606,29 +565,53 @@ class Machine(RuleBasedStateMachine):
         assert all(self.ledger._held_on.values())
 
 
-def _with_inits_over(shown: Pod, done: int) -> PodStatus:
+def _with_next_init_over(shown: Pod, now: float) -> PodStatus:
+    """Let one more init exit well, and the next one run; or all apps, after the last.
+
+    A sandbox that was down is up from now on, a restart of all containers is done.
+    """
+    status = shown.status
+    is_up = status.sandbox is SandboxReadiness.READY
+    began = (status.sandbox_changed_at if is_up else None) or now
+    restarted = now if status.is_restarting_all else status.restarted_all_at
+    since = max(began, restarted or began)
+    containers = [
+        status.of(index) if index < len(status.containers) else _WAITING
+        for index in range(len(shown.request.lifetimes))
+    ]
+    for index, lifetime in enumerate(shown.request.lifetimes):
+        if lifetime is not Lifetime.INIT:
+            containers[index] = _RUNNING
+        elif not _exited_since(containers[index], since):
+            containers[index] = replace(_EXITED, finished_at=now)
+            break
     return replace(
-        _COLD,
-        containers=tuple(_after_inits(shown, done)),
+        status,
+        containers=tuple(containers),
         sandbox=SandboxReadiness.READY,
-        sandbox_changed_at=50.0,
+        sandbox_changed_at=began,
+        is_restarting_all=False,
+        restarted_all_at=restarted,
     )
 
 
-def _after_inits(shown: Pod, done: int) -> list[ContainerStatus]:
-    statuses = []
-    exited = 0
-    for lifetime in shown.request.lifetimes:
-        if lifetime is Lifetime.INIT and exited < done:
-            exited += 1
-            statuses.append(
-                ContainerStatus(RunState.TERMINATED, 0, 60.0, has_started=True)
-            )
-        elif lifetime is Lifetime.SIDECAR:
-            statuses.append(ContainerStatus(RunState.RUNNING, has_started=True))
-        else:
-            statuses.append(ContainerStatus(RunState.WAITING))
-    return statuses
+def _stopped(shown: Pod) -> PodStatus:
+    """Show what ran as ended; what had exited is shown as it was."""
+    return replace(
+        shown.status,
+        containers=tuple(
+            _WAITING if one.run_state is RunState.RUNNING else one
+            for one in shown.status.containers
+        ),
+    )
+
+
+def _exited_since(status: ContainerStatus, since: float) -> bool:
+    return (
+        status.run_state is RunState.TERMINATED
+        and status.exit_code == 0
+        and (status.finished_at or 0.0) >= since
+    )
 
 
 TestLedger = Machine.TestCase

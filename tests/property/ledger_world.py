@@ -1,0 +1,303 @@
+"""What the API shows and what was reserved, pod by pod: the reference for the ledger.
+
+It takes the same events, and adds up every total from scratch whenever it is asked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from extender.core.bucket import NodeTotals
+from extender.core.model import (
+    Allocation,
+    ContainerUsage,
+    DeviceUUID,
+    Node,
+    NodeName,
+    Pod,
+    PodPhase,
+    PodUID,
+    Release,
+    UnreadableAllocation,
+    Usage,
+)
+from extender.state.events import (
+    Event,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    Recount,
+    Reserved,
+    Synced,
+    Unreserved,
+)
+from extender.state.overfull import Cause
+from tests.oracles import kubelet_slots, timeline_charge
+
+_FORESEEN = frozenset({Cause.RE_INFLATED, Cause.SHRUNK})
+
+
+@dataclass
+class World:
+    """All that the ledger was told, as it was told.
+
+    Attributes:
+        nodes: By name.
+        pods: Every pod that is shown, or was reserved for.
+        reserved: Place and rows of pods that are not shown bound.
+        rows: What was read of each bound pod's allocation, while it counts; the
+            largest counts.
+        keepers: Pods of which, while they were charged by rows, release "never" was
+            read.
+        views: Every pod as it was ever shown.
+        only_read: Pods that were reserved for, and never shown.
+        gone: UIDs of pods that were deleted; none of them comes back.
+        is_synced: Whether all that the API had was shown once.
+        has_reserved: Whether there ever was a reservation.
+    """
+
+    nodes: dict[NodeName, Node] = field(default_factory=dict)
+    pods: dict[PodUID, Pod] = field(default_factory=dict)
+    reserved: dict[PodUID, tuple[NodeName, Allocation]] = field(default_factory=dict)
+    rows: dict[PodUID, list[Allocation]] = field(default_factory=dict)
+    keepers: set[PodUID] = field(default_factory=set)
+    views: list[Pod] = field(default_factory=list)
+    only_read: set[PodUID] = field(default_factory=set)
+    gone: set[PodUID] = field(default_factory=set)
+    is_synced: bool = False
+    has_reserved: bool = False
+
+    def take(self, event: Event) -> None:
+        """Take in what the ledger takes in."""
+        match event:
+            case NodeSeen(node):
+                self.nodes[node.name] = node
+            case NodeGone(node_name):
+                self.nodes.pop(node_name, None)
+            case PodSeen(pod):
+                self._show(pod)
+            case PodGone(pod_uid):
+                self._drop(pod_uid)
+                self.gone.add(pod_uid)
+            case Reserved(pod, node_name, rows):
+                self._reserve(pod, node_name, rows)
+            case Unreserved(pod_uid):
+                self._give_back(pod_uid)
+            case Synced():
+                self.is_synced = True
+            case Recount():
+                pass
+
+    def _show(self, shown: Pod) -> None:
+        self.views.append(shown)
+        known = self.pods.get(shown.uid)
+        if shown.uid in self.gone or (known is not None and is_late(shown, known)):
+            return
+        self.pods[shown.uid] = shown
+        self.only_read.discard(shown.uid)
+        self._note_rows(shown)
+        self._note_release(shown)
+        if shown.node_name is not None:
+            self.reserved.pop(shown.uid, None)
+
+    def _reserve(self, pod: Pod, node_name: NodeName, rows: Allocation) -> None:
+        if pod.uid not in self.pods:
+            self.only_read.add(pod.uid)
+            self.pods[pod.uid] = pod
+        if self.pods[pod.uid].node_name is None:
+            self.reserved[pod.uid] = (node_name, rows)
+            self.has_reserved = True
+
+    def _give_back(self, uid: PodUID) -> None:
+        """Hold a place no longer; of a pod that was never shown nothing is left."""
+        if self.reserved.pop(uid, None) is not None and uid in self.only_read:
+            self._drop(uid)
+
+    def _drop(self, uid: PodUID) -> None:
+        self.pods.pop(uid, None)
+        self.only_read.discard(uid)
+        self.reserved.pop(uid, None)
+        self.rows.pop(uid, None)
+        self.keepers.discard(uid)
+
+    def _note_release(self, shown: Pod) -> None:
+        if not self.rows[shown.uid]:
+            self.keepers.discard(shown.uid)
+        elif shown.release is Release.NEVER:
+            self.keepers.add(shown.uid)
+
+    def _note_rows(self, shown: Pod) -> None:
+        rows = self.rows.setdefault(shown.uid, [])
+        reserved_on, reserved = self.reserved.get(shown.uid, (None, ()))
+        if shown.node_name is None or is_over(shown):
+            rows.clear()
+        elif isinstance(shown.allocation, UnreadableAllocation):
+            if not rows and reserved_on == shown.node_name:
+                rows.append(reserved)
+        elif shown.allocation is not None and shown.allocation not in rows:
+            rows.append(shown.allocation)
+
+    def binds(self, event: Event) -> bool:
+        """Tell whether an event, not taken yet, is the first to show a pod bound."""
+        if not isinstance(event, PodSeen) or event.pod.uid in self.gone:
+            return False
+        known = self.pods.get(event.pod.uid)
+        was_bound = known is not None and known.node_name is not None
+        return event.pod.node_name is not None and not was_bound
+
+    def causes_of(self, event: Event) -> frozenset[Cause]:
+        """Tell by which causes an event, not taken yet, may make a card overfull.
+
+        Where a place is reserved, what took its room before it was bound may be told
+        in place of the bind.
+        """
+        match event:
+            case NodeSeen(node):
+                cause = Cause.SHRUNK if node.name in self.nodes else Cause.INHERITED
+            case PodSeen() if not self.is_synced and self.binds(event):
+                cause = Cause.INHERITED
+            case PodSeen() if self.binds(event):
+                cause = Cause.PLACED
+            case PodSeen():
+                cause = Cause.RE_INFLATED
+            case _:
+                return frozenset()
+        return frozenset({cause}) | (_FORESEEN if self.has_reserved else frozenset())
+
+    def overfull_under(self, uid: PodUID) -> set[tuple[NodeName, DeviceUUID]]:
+        """List the overfull cards of which a bound pod holds something."""
+        shown = self.pods[uid]
+        name, rows = shown.node_name, self.rows_of(shown)
+        if name not in self.nodes or not rows:
+            return set()
+        charge = largest_charge(shown, rows, self.release_of(shown))
+        return {
+            (name, each) for each in self.overfull().get(name, set()) & charge.keys()
+        }
+
+    def rows_of(self, shown: Pod) -> list[Allocation]:
+        """List what a pod is charged by: the largest of these."""
+        if shown.node_name is None and shown.uid in self.reserved:
+            return [self.reserved[shown.uid][1]]
+        return self.rows.get(shown.uid, [])
+
+    def release_of(self, shown: Pod) -> Release:
+        """Tell which release a pod is charged by: the one that charges more."""
+        return Release.NEVER if shown.uid in self.keepers else shown.release
+
+    def place_of(self, shown: Pod) -> NodeName | None:
+        """Tell where a pod counts; None where it does not."""
+        if is_over(shown):
+            return None
+        if shown.node_name is not None:
+            return shown.node_name
+        return self.reserved.get(shown.uid, (None, ()))[0]
+
+    def counts(self, shown: Pod) -> bool:
+        """Whether a pod counts somewhere: by rows, as torn, or for kubelet only."""
+        is_torn = isinstance(shown.allocation, UnreadableAllocation)
+        has_part = (
+            bool(self.rows_of(shown)) or is_torn or shown.request.asks_for_devices
+        )
+        return self.place_of(shown) is not None and has_part
+
+    def is_usable(self, name: NodeName) -> bool:
+        """Tell whether a node's cards count."""
+        return self._totals_of(self.nodes[name]) is not None
+
+    def overfull(self) -> dict[NodeName, set[DeviceUUID]]:
+        """List the cards that bound pods hold more of than there is."""
+        bound = [each for each in self.pods.values() if each.node_name is not None]
+        shown = replace(self, pods={each.uid: each for each in bound}, reserved={})
+        found: dict[NodeName, set[DeviceUUID]] = {}
+        for name, totals in shown.totals().items():
+            for device in self.nodes[name].devices or ():
+                used = totals.used[device.device_uuid] if totals else Usage()
+                size = device.capacity
+                if (
+                    used.slots > size.slots
+                    or used.memory_mib > size.memory_mib
+                    or used.core_percent > size.core_percent
+                ):
+                    found.setdefault(name, set()).add(device.device_uuid)
+        return found
+
+    def totals(self) -> dict[NodeName, NodeTotals | None]:
+        """Add up every pod from scratch, node by node."""
+        return {name: self._totals_of(shown) for name, shown in self.nodes.items()}
+
+    def _totals_of(self, shown: Node) -> NodeTotals | None:
+        if not shown.devices or not shown.allocatable_slots or shown.inventory_problem:
+            return None
+        own = [card.device_uuid for card in shown.devices]
+        used = dict.fromkeys(own, Usage())
+        quarantined: set[DeviceUUID] = set()
+        slots = closures = 0
+        for each in self.pods.values():
+            if self.place_of(each) != shown.name:
+                continue
+            slots += kubelet_slots(each.request.lifetimes, each.request.containers)
+            if self.rows_of(each):
+                charge = largest_charge(each, self.rows_of(each), self.release_of(each))
+                for uuid, usage in charge.items():
+                    if uuid in used:
+                        used[uuid] += usage
+            elif isinstance(each.allocation, UnreadableAllocation):
+                here = set(each.allocation.named).intersection(own)
+                quarantined |= here
+                closures += not here and may_hold_cards(each)
+        return NodeTotals(used, frozenset(quarantined), slots, closures)
+
+
+def is_over(shown: Pod) -> bool:
+    """Whether a pod's containers have ended for good."""
+    return shown.status.phase in {PodPhase.SUCCEEDED, PodPhase.FAILED}
+
+
+def is_late(shown: Pod, known: Pod) -> bool:
+    """Whether a view is older than what is known: pods are bound and end only once."""
+    unbinds = known.node_name is not None and shown.node_name is None
+    return unbinds or (is_over(known) and not is_over(shown))
+
+
+def largest_charge(
+    shown: Pod, rows: list[Allocation], release: Release
+) -> dict[DeviceUUID, Usage]:
+    """Charge a pod by the larger of what its annotation said, now and before."""
+    largest: dict[DeviceUUID, Usage] = {}
+    for each in rows:
+        for uuid, usage in charge_of(shown, each, release).items():
+            before = largest.get(uuid, Usage())
+            largest[uuid] = Usage(
+                max(before.slots, usage.slots),
+                max(before.memory_mib, usage.memory_mib),
+                max(before.core_percent, usage.core_percent),
+            )
+    return largest
+
+
+def charge_of(
+    shown: Pod, rows: Allocation, release: Release
+) -> Mapping[DeviceUUID, Usage]:
+    """Charge a pod by the timeline of what can still start."""
+    containers = []
+    for lifetime, shares in zip(shown.request.lifetimes, rows, strict=True):
+        held: dict[DeviceUUID, Usage] = {}
+        for share in shares:
+            before = held.get(share.device_uuid, Usage())
+            added = Usage(1, share.memory_mib, share.core_percent)
+            held[share.device_uuid] = before + added
+        containers.append(ContainerUsage(lifetime, held))
+    return timeline_charge(containers, shown.status, release)
+
+
+def may_hold_cards(shown: Pod) -> bool:
+    """Whether a container that asks for cards may have started; some pods have none."""
+    started = [
+        shown.status.of(index).has_started
+        for index, asked in enumerate(shown.request.containers)
+        if asked.count
+    ]
+    if shown.status.phase is PodPhase.PENDING:
+        return any(started)
+    return bool(started)
