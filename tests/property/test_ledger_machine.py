@@ -150,10 +150,10 @@ class Machine(RuleBasedStateMachine):
         binds, causes = self.world.binds(event), self.world.causes_of(event)
         uid = event.pod.uid if isinstance(event, PodSeen) else NEVER_SEEN
         was_reserved = uid in self.world.reserved
-        before, placed = self.overfull(), self.ledger.overfull.seen.get(Cause.PLACED, 0)
+        before, placed = self.causes(), self.ledger.overfull.seen.get(Cause.PLACED, 0)
         self.world.take(event)
         self.ledger.apply(event)
-        after = self.overfull()
+        after = self.causes()
         assert {after[place] for place in after.keys() - before.keys()} <= causes
         placed = self.ledger.overfull.seen.get(Cause.PLACED, 0) - placed
         if not binds or not self.world.is_synced:
@@ -166,12 +166,11 @@ class Machine(RuleBasedStateMachine):
         assert placed == len(under)
         assert {after[place] for place in under} <= {Cause.PLACED}
 
-    def overfull(self) -> dict[tuple[NodeName, DeviceUUID], Cause]:
-        """List the overfull cards of nodes whose cards count."""
+    def causes(self) -> dict[tuple[NodeName, DeviceUUID], Cause]:
+        """List the overfull cards, as they were last known where none counts now."""
         return {
             (name, device_uuid): cause
             for name, cards in self.ledger.overfull.causes.items()
-            if self.world.is_usable(name)
             for device_uuid, cause in cards.items()
         }
 
@@ -543,8 +542,9 @@ class Machine(RuleBasedStateMachine):
     def cards_that_hold_too_much_are_known(self) -> None:
         """By what bound pods add up to; reservations do not count."""
         found: dict[NodeName, set[DeviceUUID]] = {}
-        for name, device_uuid in self.overfull():
-            found.setdefault(name, set()).add(device_uuid)
+        for name, device_uuid in self.causes():
+            if self.world.is_usable(name):
+                found.setdefault(name, set()).add(device_uuid)
         assert found == self.world.overfull()
 
     @invariant()
