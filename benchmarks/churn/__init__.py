@@ -1,0 +1,1 @@
+"""Filter while thousands of pods and nodes change, beside filter while none do."""
