@@ -47,8 +47,8 @@ def _rates(plan: Plan, figures: Sequence[Figures]) -> Table:
         how.append("ours over mTLS")
     shown = _table(
         f"burst of {burst.pods} pods ({', '.join(how)})",
-        "to echo, to served: rate beside the median of the runs with echo, and with\n"
-        "echo-served, where as many pods were pending\n"
+        "to echo, to served: rate beside the median of the runs with echo,\n"
+        "and with echo-served, where as many pods were pending\n"
         "bound: seconds from a pod's create until a watch showed it bound\n"
         "nodes used: and the fewest that would do\n"
         "refused: binds by pod, by the extender's log; tries: attempts of\n"
@@ -101,7 +101,9 @@ def _with_pending(figures: Sequence[Figures]) -> Table:
 
 
 def _name(row: Figures) -> str:
-    return f"{row.extender}\n+{row.pending:,}" if row.pending else row.extender
+    """Name who was asked, and beside how many pending pods, in a narrow column."""
+    name = row.extender.replace("-", "-\n")
+    return f"{name}\n+{row.pending:,}" if row.pending else name
 
 
 def _share(share: float | None) -> str:
@@ -119,7 +121,7 @@ def _costs(figures: Sequence[Figures]) -> Table:
     )
     shown.add_column("\nnodes", justify="right")
     shown.add_column("\nextender", no_wrap=True)
-    for heading in ("\nchoose", "\nbind", *_COLUMNS, "\nothers", "\nload"):
+    for heading in ("\nchoose", "\nbind", *_COLUMNS, "oth-\ners", "\nload"):
         shown.add_column(heading, justify="right")
     for row in figures:
         used = row.processor_ms_per_pod
