@@ -299,5 +299,5 @@ def test_an_event_that_looks_at_every_node_is_found(
         sound(extender, event)
 
     monkeypatch.setattr(Extender, "take_in", faulty)
-    with pytest.raises(AssertionError, match=" at [24]00: "):
+    with pytest.raises(AssertionError, match=r" at [24]00: "):
         test_an_event_costs_the_same_on_more_nodes(pod_unchanged)
