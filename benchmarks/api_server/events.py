@@ -27,6 +27,8 @@ _NOW: Final = "2026-01-02T00:00:00Z"
 _APART: Final = (50, 400)
 """Events of others between two of one pod: at 2,000/s, 25 to 200 ms."""
 
+_TRIES: Final = 20
+
 
 class PodLives:
     """The pods of a cluster, as they live on with every event that is taken.
@@ -66,9 +68,9 @@ class PodLives:
             else:
                 number, life = next(lives), self._begin()
             change = next(life, None)
+            now += 1  # also where a life is over, or no pod was free to begin one
             if change is not None:
                 yield change
-                now += 1
                 later = now + self._random.randint(*_APART)
                 heappush(waiting, (later, number, life))
 
@@ -84,16 +86,20 @@ class PodLives:
 
     def _status(self, pods: list[Manifest]) -> Iterator[Change]:
         """Have a container restart, which changes no charge."""
-        place = self._take(pods)
+        place = self._free_place(pods)
+        if place is None:
+            return
         first, *others = pods[place]["status"]["containerStatuses"]
         again = first | {"restartCount": first["restartCount"] + 1}
         pods[place] = _with_status(pods[place], containerStatuses=[again, *others])
         yield "MODIFIED", pods[place]
-        self._give_back(pods, place)
 
     def _gpu_replaced(self) -> Iterator[Change]:
         """Have a job end, and another take its place."""
-        place = self._take(self._gpu)
+        place = self._free_place(self._gpu)
+        if place is None:
+            return
+        self._busy.add((id(self._gpu), place))
         ended = _with_status(self._gpu[place], phase="Succeeded")
         yield "MODIFIED", ended
         yield "DELETED", ended
@@ -104,11 +110,14 @@ class PodLives:
         if running["spec"]["initContainers"]:
             yield "MODIFIED", _starting(running)
         yield "MODIFIED", running
-        self._give_back(self._gpu, place)
+        self._busy.discard((id(self._gpu), place))
 
     def _plain_replaced(self) -> Iterator[Change]:
         """Have a pod deleted, and its ReplicaSet make another."""
-        place = self._take(self._plain)
+        place = self._free_place(self._plain)
+        if place is None:
+            return
+        self._busy.add((id(self._plain), place))
         metadata = self._plain[place]["metadata"] | {"deletionTimestamp": _NOW}
         ended = self._plain[place] | {"metadata": metadata}
         yield "MODIFIED", ended
@@ -117,7 +126,7 @@ class PodLives:
         yield "ADDED", _pending(running)
         yield "MODIFIED", _with_status(running, **_NOT_STARTED)
         yield "MODIFIED", running
-        self._give_back(self._plain, place)
+        self._busy.discard((id(self._plain), place))
 
     def _successor(self, pod: Manifest) -> Manifest:
         """Make a pod of another name and UID in the place of one."""
@@ -126,16 +135,13 @@ class PodLives:
         metadata = {"name": f"{name}.{number:032x}"[:63], "uid": str(UUID(int=number))}
         return pod | {"metadata": pod["metadata"] | metadata}
 
-    def _take(self, pods: list[Manifest]) -> int:
-        """Choose a pod to which nothing else happens meanwhile."""
-        while True:
+    def _free_place(self, pods: list[Manifest]) -> int | None:
+        """Choose a pod that is not being replaced; None where that takes too long."""
+        for _ in range(_TRIES):
             place = self._random.randrange(len(pods))
             if (id(pods), place) not in self._busy:
-                self._busy.add((id(pods), place))
                 return place
-
-    def _give_back(self, pods: list[Manifest], place: int) -> None:
-        self._busy.discard((id(pods), place))
+        return None
 
 
 KINDS: Final[Mapping[str, Callable[[PodLives], Iterator[Change]]]] = {

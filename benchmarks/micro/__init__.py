@@ -1,0 +1,1 @@
+"""Times and counts of single steps: no socket, no cluster."""
