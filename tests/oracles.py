@@ -78,6 +78,7 @@ def _is_over(
     if (
         restarted is not None
         and not _an_app_runs(containers, status)
+        and not _an_app_ended(containers, status)
         and _is_older(shown.finished_at, restarted)
     ):
         return False
@@ -86,8 +87,10 @@ def _is_over(
     if status.sandbox is SandboxReadiness.NOT_READY:
         # Another sandbox follows, unless the pod is leaving.
         return status.is_terminating
-    return _an_app_runs(containers, status) or not _is_older(
-        shown.finished_at, status.sandbox_changed_at
+    return (
+        _an_app_runs(containers, status)
+        or _an_app_ended(containers, status)
+        or not _is_older(shown.finished_at, status.sandbox_changed_at)
     )
 
 
@@ -97,6 +100,26 @@ def _an_app_runs(containers: Sequence[ContainerUsage], status: PodStatus) -> boo
         and status.of(index).run_state is RunState.RUNNING
         for index, container in enumerate(containers)
     )
+
+
+def _an_app_ended(containers: Sequence[ContainerUsage], status: PodStatus) -> bool:
+    """Whether an app ended after all that could make the inits run again."""
+    changes = []
+    if status.sandbox is SandboxReadiness.READY:
+        changes.append(status.sandbox_changed_at)
+    if status.restarted_all_at is not None:
+        changes.append(status.restarted_all_at)
+    for index, container in enumerate(containers):
+        shown = status.of(index)
+        if (
+            container.lifetime is Lifetime.APP
+            and shown.run_state is RunState.TERMINATED
+            and shown.finished_at is not None
+            and changes
+            and all(each is not None and each < shown.finished_at for each in changes)
+        ):
+            return True
+    return False
 
 
 def _is_older(exit_at: float | None, change_at: float | None) -> bool:

@@ -94,6 +94,10 @@ class Bucket:
         self._remembered.note_change(column)
         self._cards.apply(Change(column, self._positions[column], holding, sign))
 
+    def change_of(self, column: int) -> int:
+        """Number the latest change of one node."""
+        return self._remembered.change_of(column)
+
     def answers(self, columns: Int64s, request: PodRequest) -> Answers:
         """Judge a request on the nodes at `columns`; the answers are the caller's own.
 

@@ -106,6 +106,14 @@ class Fleet:
         bucket, column = self._at(place)
         return bucket.totals_at(column)
 
+    def change_of(self, node_name: NodeName) -> object:
+        """Give what stays equal as long as a node, and what is held there, does."""
+        place = self._place_of.get(node_name, _NOWHERE)
+        if place == _NOWHERE:
+            return None
+        bucket, column = self._at(place)
+        return self, place, bucket.change_of(column)
+
     def is_overfull(self, node_name: NodeName) -> bool:
         """Tell whether more is held on any card of a node than it has."""
         place = self._place_of.get(node_name, _NOWHERE)

@@ -65,12 +65,13 @@ def container_usages(
         ValueError: The two lengths differ.
     """
     return tuple(
-        ContainerUsage(lifetime, _row_usage(row))
+        ContainerUsage(lifetime, row_usage(row))
         for lifetime, row in zip(lifetimes, allocation, strict=True)
     )
 
 
-def _row_usage(row: Row) -> _Totals:
+def row_usage(row: Row) -> dict[DeviceUUID, Usage]:
+    """Add up what a row holds, per device; each share takes one slot."""
     held: _Totals = {}
     for share in row:
         _add(held, share.device_uuid, Usage(1, share.memory_mib, share.core_percent))
@@ -234,16 +235,28 @@ def _oldest_exit_that_counts(
     lifetimes: Sequence[Lifetime], status: PodStatus
 ) -> float | None:
     """Unix seconds before which an exit was of a former start; None for any."""
-    for index, lifetime in enumerate(lifetimes):
-        if lifetime is Lifetime.APP and status.of(index).run_state is RunState.RUNNING:
-            return None
     starts = []
     if status.restarted_all_at is not None:
         starts.append(status.restarted_all_at)
     if status.sandbox is SandboxReadiness.READY:
         changed_at = status.sandbox_changed_at
         starts.append(inf if changed_at is None else changed_at)
-    return max(starts, default=None)
+    start = max(starts, default=None)
+    for index, lifetime in enumerate(lifetimes):
+        if lifetime is Lifetime.APP and _has_run_since(status.of(index), start):
+            return None
+    return start
+
+
+def _has_run_since(app: ContainerStatus, start: float | None) -> bool:
+    """Whether an app proves that all inits are over; one that ended then, as well."""
+    if app.run_state is RunState.TERMINATED:
+        return (
+            start is not None
+            and app.finished_at is not None
+            and app.finished_at > start
+        )
+    return app.run_state is RunState.RUNNING
 
 
 def _exited_well(status: ContainerStatus, oldest_exit: float | None) -> bool:

@@ -151,10 +151,17 @@ class _Attempt:
             else:
                 base = None
                 held |= self._place_container(index, asked, steady, None)
+        former: tuple[ContainerRequest, Int64s, Mask] | None = None
         for index, base_of_init in snapshots:
-            snapshot = base_of_init.copy()
             asked = self._request.containers[index]
-            held |= self._place_container(index, asked, snapshot, held)
+            if former is not None and former[0] == asked and former[1] is base_of_init:
+                # It would take the cards of its equal before it: they are held now.
+                self._chosen[index] = former[2]
+                continue
+            snapshot = base_of_init.copy()
+            chosen = self._place_container(index, asked, snapshot, held)
+            former = asked, base_of_init, chosen
+            held |= chosen
             np.maximum(steady, snapshot, out=steady)
         return Placement(
             fits=self._fits,

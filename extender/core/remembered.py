@@ -47,6 +47,10 @@ class RememberedAnswers:
             self._changed_at = larger
         self._changed_at[column] = self._change
 
+    def change_of(self, column: int) -> int:
+        """Number the latest change of a node."""
+        return int(self._changed_at[column])
+
     def of(self, cards: Cards, columns: Int64s, request: PodRequest) -> Answers:
         """Answer a request on some of the nodes.
 

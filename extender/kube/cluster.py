@@ -10,7 +10,7 @@ from typing import Final
 from extender.core.model import NodeName, Pod
 from extender.errors import Conflict, ExtenderError, Unanswered, WireError
 from extender.kube.client import METADATA_ONLY, ApiClient, path_of
-from extender.kube.feed import Feed, ListEnds, News, Removed, Shown
+from extender.kube.feed import Feed, ListEnds, News, Removed, Shown, items_of
 from extender.kube.intake import Intake, NodeIntake, PodIntake
 from extender.observe.metrics import Metrics
 from extender.service import Binding, Extender, NodeLock
@@ -19,7 +19,6 @@ from extender.wire.lock import LOCK_ANNOTATION
 from extender.wire.objects import (
     JsonObject,
     as_object,
-    list_at,
     object_at,
     optional_text_at,
 )
@@ -132,7 +131,7 @@ class KubeCluster:
         """List a node's pods; without a resourceVersion, the newest."""
         query = {"fieldSelector": f"spec.nodeName={node_name}"}
         listed = await self._client.get(PODS, query=query, seconds=self._seconds)
-        pods = (self._listed(obj) for obj in list_at(listed, "items", "list"))
+        pods = (self._listed(obj) for obj in items_of(listed))
         return [pod for pod in pods if pod is not None]
 
     def _listed(self, obj: object) -> Pod | None:
@@ -180,6 +179,9 @@ class KubeCluster:
             pod = as_object(news.obj, "pod")
             metadata = object_at(pod, "metadata", "pod")
             uid = optional_text_at(metadata, "uid", "metadata")
+            if isinstance(news, Removed):
+                self._labels_due.pop(uid, None)
+                return
             binding = self._labels_due.get(uid)
             node_name = object_at(pod, "spec", "pod").get("nodeName")
             if binding is None or not node_name:
@@ -191,7 +193,7 @@ class KubeCluster:
             is_there = all(
                 labels.get(name) == text for name, text in binding.labels.items()
             )
-            if isinstance(news, Shown) and not is_there:
+            if not is_there:
                 tasks.create_task(self._write_labels(binding))
 
     async def _write_labels(self, binding: Binding) -> None:

@@ -18,11 +18,11 @@ from typing import Final
 
 import orjson
 
-from extender.errors import ClusterError, Gone, Unreachable, WireError
+from extender.errors import ClusterError, Gone, Unanswered, Unreachable, WireError
 from extender.kube.backoff import Backoff
 from extender.kube.client import ApiClient, error_of
 from extender.settings import KubeSettings
-from extender.wire.objects import JsonObject, list_at, object_at, optional_text_at
+from extender.wire.objects import JsonObject, object_at, optional_text_at, shown
 
 _log = logging.getLogger(__name__)
 
@@ -149,9 +149,9 @@ class Feed:
                 self._path, query=query, seconds=self._settings.page_seconds
             )
             self._heard_at = monotonic()
-            metadata = object_at(page, "metadata", "list")
+            items, metadata = items_of(page), object_at(page, "metadata", "list")
             version.text = optional_text_at(metadata, "resourceVersion", "metadata")
-            for obj in list_at(page, "items", "list"):
+            for obj in items:
                 yield obj
             more = optional_text_at(metadata, "continue", "metadata")
             if not more:
@@ -211,6 +211,21 @@ class Feed:
         return Backoff(
             self._settings.first_backoff_seconds, self._settings.longest_backoff_seconds
         )
+
+
+def items_of(answer: JsonObject) -> list[object]:
+    """Take the items of a list.
+
+    Raises:
+        Unanswered: The answer is no list, whatever its status: to take it for an empty
+            one would be to forget everything.
+    """
+    kind, items = answer.get("kind"), answer.get("items")
+    if not isinstance(kind, str) or not kind.endswith("List"):
+        raise Unanswered(f"asked for a list, the server sent kind {shown(kind)!r}")
+    if not isinstance(items, list):
+        raise Unanswered(f"the server sent a {kind} whose items are {shown(items)!r}")
+    return items
 
 
 def _event(line: bytes) -> tuple[object, JsonObject]:

@@ -7,7 +7,7 @@ from extender.core.model import NodeName, Pod, PodUID
 from extender.errors import WireError
 from extender.kube.feed import ListBegins, ListEnds, News, Removed, Shown
 from extender.service import Extender
-from extender.state.events import NodeGone, NodeSeen, PodGone, PodSeen
+from extender.state.events import NodeGone, NodeSeen, PodGone, PodSeen, Relisted
 from extender.wire.nodes import decode_node
 from extender.wire.objects import as_object, name_at, object_at, optional_text_at
 
@@ -124,6 +124,7 @@ class PodIntake:
             if name not in listed or listed[name].uid != uid:
                 del self._uid_of[name]
                 self._extender.take_in(PodGone(uid))
+        self._extender.take_in(Relisted())
         ledger = self._extender.ledger
         changed = [
             (ledger.effect_of(pod), name, pod)

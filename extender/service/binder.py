@@ -109,8 +109,9 @@ class Binder:
         bound_to = pod.node_name or self._sent.node_of(pod.uid)
         if bound_to is not None:
             return _why_not_again(bound_to, args)
-        if pod.request_problem is not None:
-            return pod.request_problem
+        problem = _why_unbindable(pod)
+        if problem is not None:
+            return problem
         if not pod.request.asks_for_devices:
             return await self._bind_plainly(args)
         fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
@@ -284,6 +285,13 @@ def _why_another(pod: Pod, args: BindingArgs) -> str | None:
     if (pod.namespace, pod.name) != (args.namespace, args.name):
         return f"the pod of this uid is {pod.full_name}"
     return None
+
+
+def _why_unbindable(pod: Pod) -> str | None:
+    """Tell why no node at all will do; None where one may."""
+    if pod.status.is_finished or pod.status.is_terminating:
+        return f"pod {pod.full_name} has ended, or is being deleted"
+    return pod.request_problem
 
 
 def _why_not_again(bound_to: NodeName, args: BindingArgs) -> str:

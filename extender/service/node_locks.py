@@ -10,7 +10,15 @@ from itertools import count
 from typing import Final
 
 from extender.core.model import NodeName, Pod, PodUID
-from extender.errors import Conflict, ExtenderError, NotFound, Unanswered, WireError
+from extender.errors import (
+    Conflict,
+    ExtenderError,
+    Forbidden,
+    NotFound,
+    Rejected,
+    Unanswered,
+    WireError,
+)
 from extender.service.cluster import Cluster, NodeLock
 from extender.settings import BindSettings
 from extender.verbs.locks import LockVerdict, SeenLock, is_gone, judge_lock
@@ -236,6 +244,9 @@ class NodeLocks:
         """Give a lock back; where that fails, `tidy` does it later."""
         try:
             await self._cluster.release_lock(node_name, value)
+        except NotFound:
+            self.see(node_name, None)
+            return
         except ExtenderError as error:
             _log.warning("node %s: its lock is not given back: %s", node_name, error)
             return
@@ -338,8 +349,10 @@ class NodeLocks:
                 owner = await self._cluster.read_pod(named.namespace, named.name)
             except NotFound:
                 pass
-            except WireError as error:
-                return LockVerdict(may_take=False, why=str(error))
+            except (Forbidden, Rejected, WireError) as error:
+                # Only its age can tell, as for a lock that names nobody.
+                _log.warning("node %s: whom its lock names: %s", node_name, error)
+                named = None
         if stand.owner_uid is None and owner is not None:
             stand.owner_uid = owner.uid
         now = self._monotonic()

@@ -10,7 +10,7 @@ from extender.observe.metrics import Metrics
 from extender.service.cluster import Cluster
 from extender.service.node_locks import NodeLocks
 from extender.settings import BindSettings
-from extender.state.events import PodGone, Reserved, Unreserved
+from extender.state.events import Reserved, Unreserved
 from extender.state.ledger import Ledger
 from extender.wire.extender_v1 import BindingArgs
 
@@ -87,7 +87,7 @@ class SentBindings:
         try:
             pod = await self._cluster.read_pod(args.namespace, args.name)
         except NotFound:
-            await self._undo(args, lock_value, is_gone=True)
+            await self._undo(args, lock_value)
             return str(error)
         except ExtenderError as unread:
             _log.warning("pod of %s cannot be read back: %s", described(args), unread)
@@ -102,7 +102,7 @@ class SentBindings:
             self._count(pod, replace(args, node_name=pod.node_name), None)
             await self._locks.release(args.node_name, lock_value)
         elif pod.uid != args.uid or not isinstance(error, Unanswered):
-            await self._undo(args, lock_value, is_gone=pod.uid != args.uid)
+            await self._undo(args, lock_value)
         return str(error)
 
     def _count(self, pod: Pod, args: BindingArgs, lock_value: str | None) -> None:
@@ -121,11 +121,10 @@ class SentBindings:
         elif reservation.node_name != args.node_name:
             self._ledger.apply(Unreserved(args.uid))
 
-    async def _undo(
-        self, args: BindingArgs, lock_value: str | None, *, is_gone: bool
-    ) -> None:
+    async def _undo(self, args: BindingArgs, lock_value: str | None) -> None:
+        """Take back what a pod was to have; the watch tells whether it is gone."""
         self._sent.pop(args.uid, None)
-        self._ledger.apply(PodGone(args.uid) if is_gone else Unreserved(args.uid))
+        self._ledger.apply(Unreserved(args.uid))
         if lock_value is not None:
             await self._locks.release(args.node_name, lock_value)
 
@@ -181,8 +180,7 @@ class SentBindings:
             self._sent[args.uid] = replace(sent, due=due, is_answered=True)
             return
         _log.warning("%s: sent, but the pod is not bound there", described(args))
-        is_gone = pod is None or pod.uid != args.uid
-        await self._undo(args, sent.lock, is_gone=is_gone)
+        await self._undo(args, sent.lock)
 
 
 def is_bound(pod: Pod, args: BindingArgs) -> bool:

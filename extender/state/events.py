@@ -34,6 +34,14 @@ class PodGone:
 
 
 @dataclass(frozen=True, slots=True)
+class Relisted:
+    """A list of all pods follows, newer than all before: what it shows is there.
+
+    Also a UID that was gone, such as after the API was restored from a backup.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Reserved:
     """A place was chosen for an unbound pod, and its Binding is about to be sent."""
 
@@ -60,5 +68,13 @@ class Recount:
 
 
 Event = (
-    NodeSeen | NodeGone | PodSeen | PodGone | Reserved | Unreserved | Synced | Recount
+    NodeSeen
+    | NodeGone
+    | PodSeen
+    | PodGone
+    | Relisted
+    | Reserved
+    | Unreserved
+    | Synced
+    | Recount
 )

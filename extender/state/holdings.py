@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from typing import Final
 
 from extender.core.holding import Holding
 from extender.core.model import (
@@ -12,10 +13,12 @@ from extender.core.model import (
     Pod,
     PodPhase,
     Release,
+    Row,
+    Share,
     UnreadableAllocation,
     Usage,
 )
-from extender.core.phases import container_usages, current_charge
+from extender.core.phases import container_usages, current_charge, row_usage
 
 
 class Footing(Enum):
@@ -94,6 +97,9 @@ def effect_of(old: Holding | None, new: Holding | None) -> Effect:
 
 _NOWHERE = Standing(None, Footing.NOTHING)
 
+_ALLOCATIONS_KEPT: Final = 8
+"""Nobody edits a bound pod's rows even once; each kept one costs every event time."""
+
 
 def standing_of(
     pod: Pod, reservation: Reservation | None, former: Standing | None
@@ -114,7 +120,9 @@ def standing_of(
         return _NOWHERE
     if pod.node_name is not None:
         return _bound(pod, pod.node_name, reservation, former)
-    return _reserved(pod, reservation) if reservation else _NOWHERE
+    if reservation is None or not _is_of(pod, reservation.allocation):
+        return _NOWHERE
+    return _reserved(pod, reservation)
 
 
 def _bound(
@@ -125,26 +133,52 @@ def _bound(
 ) -> Standing:
     shown = former if former and former.footing is not Footing.RESERVED else _NOWHERE
     earlier = tuple(each for each in shown.charged_by if _is_of(pod, each))
+    reserved: tuple[Allocation, ...] = ()
+    if reservation is not None and reservation.node_name == node_name:
+        reserved = tuple(
+            each for each in (reservation.allocation,) if _is_of(pod, each)
+        )
     footing = Footing.ALLOCATED
     match pod.allocation:
         case None | UnreadableAllocation() if earlier:
             charged_by, footing = earlier, Footing.LAST_READABLE
+        case None | UnreadableAllocation() if reserved:
+            charged_by, footing = reserved, Footing.LAST_READABLE
         case None:
             return _unmanaged(pod, node_name)
         case UnreadableAllocation() as unreadable:
-            if (
-                reservation is None
-                or reservation.node_name != node_name
-                or not _is_of(pod, reservation.allocation)
-            ):
-                return _quarantined(pod, node_name, unreadable)
-            charged_by, footing = (reservation.allocation,), Footing.LAST_READABLE
+            return _quarantined(pod, node_name, unreadable)
         case allocation if allocation in earlier:
             charged_by = earlier
         case allocation:
-            charged_by = (*earlier, allocation)
+            charged_by = _bounded((*earlier, allocation))
     release = shown.release if shown.release is Release.NEVER else pod.release
     return _charged(pod, node_name, charged_by, release, footing)
+
+
+def _bounded(charged_by: tuple[Allocation, ...]) -> tuple[Allocation, ...]:
+    """Keep few allocations of a pod that is edited again and again.
+
+    The oldest two become one that holds as much as either, container by container; so
+    the charge never falls, and may come to more than that of any single one.
+    """
+    if len(charged_by) <= _ALLOCATIONS_KEPT:
+        return charged_by
+    one, other, *rest = charged_by
+    merged = tuple(_larger_row(*rows) for rows in zip(one, other, strict=True))
+    return (merged, *rest)
+
+
+def _larger_row(one: Row, other: Row) -> Row:
+    """Hold, per device, as many slots, MiB and percent as the larger of two rows."""
+    usages = (row_usage(one), row_usage(other))
+    row: list[Share] = []
+    for device_uuid in {**usages[0], **usages[1]}:
+        held = usages[0].get(device_uuid, NOTHING)
+        held = held.largest(usages[1].get(device_uuid, NOTHING))
+        row.append(Share(device_uuid, held.memory_mib, held.core_percent))
+        row += [Share(device_uuid, 0, 0)] * (held.slots - 1)
+    return tuple(row)
 
 
 def _is_of(pod: Pod, allocation: Allocation) -> bool:

@@ -15,6 +15,7 @@ from extender.state.events import (
     PodGone,
     PodSeen,
     Recount,
+    Relisted,
     Reserved,
     Synced,
     Unreserved,
@@ -49,7 +50,7 @@ class Ledger:
     may repeat; a view that would unbind a pod, or bring a finished one back, is late
     and is passed over.
 
-    A UID that is gone never comes back, as in the API; so an addition that comes after
+    A UID that is gone does not come back but in a list; so an addition that comes after
     its deletion changes nothing.
 
     Invariant: for each card, the fleet's ``used`` is the sum of the charges of the
@@ -221,6 +222,8 @@ class Ledger:
             case PodGone(pod_uid):
                 self._forget(pod_uid)
                 self._bury(pod_uid)
+            case Relisted():
+                self._gone.clear()
             case Reserved(pod, node_name, allocation):
                 self._reserve(pod, Reservation(node_name, allocation))
             case Unreserved(pod_uid):

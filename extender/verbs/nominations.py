@@ -27,8 +27,10 @@ class Nomination:
         return self.pod.uid != other.uid and self.pod.priority >= other.priority
 
 
-def nominations(fleet: Fleet, nominated: Iterable[Pod]) -> list[Nomination]:
-    """Decide which cards nominated pods will get, the most important first.
+def nominations(
+    fleet: Fleet, node_name: NodeName, nominated: Iterable[Pod]
+) -> list[Nomination]:
+    """Decide which cards pods nominated to a node will get, the most important first.
 
     Where a pod does not fit yet, since its victims are still there, it is counted on
     the cards that it would get on the empty node: these then show more than they have,
@@ -36,15 +38,12 @@ def nominations(fleet: Fleet, nominated: Iterable[Pod]) -> list[Nomination]:
 
     Args:
         fleet: Cards and totals.
-        nominated: Unbound pods with a nominated node, which ask for devices.
+        node_name: The node.
+        nominated: Unbound pods that are nominated to it, and ask for devices.
     """
     found: list[Nomination] = []
-    held_on: dict[NodeName, list[Holding]] = {}
+    held: list[Holding] = []
     for pod in sorted(nominated, key=lambda pod: (-pod.priority, pod.full_name)):
-        node_name = pod.nominated_node
-        if node_name is None:
-            continue
-        held = held_on.setdefault(node_name, [])
         allocation = choose_devices(
             fleet, pod, node_name, None, held
         ) or choose_devices_when_empty(fleet, pod, node_name)

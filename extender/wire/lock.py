@@ -5,13 +5,17 @@ has nine decimals, which Go's reader accepts, so that each taking writes a value
 own.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 LOCK_ANNOTATION: Final = "hami.io/mutex.lock"
 
-_PARTS: Final = 3
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
+"""What Kubernetes takes for a namespace's name, and roughly for a pod's."""
+
 _NANOS: Final = 10**9
 
 
@@ -46,7 +50,8 @@ def decode_lock(text: str) -> LockOwner | None:
         >>> decode_lock("2026-01-01T00:00:00Z") is None
         True
     """
-    parts = text.split(",")
-    if len(parts) != _PARTS or not parts[1] or not parts[2]:
+    _, _, owner = text.partition(",")
+    namespace, _, name = owner.partition(",")
+    if not _LABEL.fullmatch(namespace) or not _SUBDOMAIN.fullmatch(name):
         return None
-    return LockOwner(parts[1], parts[2])
+    return LockOwner(namespace, name)

@@ -205,7 +205,8 @@ class ApiServer:
         if start + limit < len(objects):
             metadata["continue"] = str(start + limit)
         items = objects[start : start + limit]
-        return web.json_response({"metadata": metadata, "items": items})
+        listed = "PodList" if kind == "pods" else "NodeList"
+        return web.json_response({"kind": listed, "metadata": metadata, "items": items})
 
     async def _watch(self, request: web.Request, kind: str) -> web.StreamResponse:
         assert request.query["allowWatchBookmarks"] == "true"
@@ -298,6 +299,15 @@ def answers(code: int, message: str = "as told") -> Answer:
 
     async def answer(_request: web.Request) -> web.StreamResponse:
         return status(code, message)
+
+    return answer
+
+
+def says(body: Json) -> Answer:
+    """Give a fault that answers 200 with some object."""
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        return web.json_response(body)
 
     return answer
 

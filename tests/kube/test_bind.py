@@ -9,7 +9,7 @@ from aiohttp import web
 from extender.core.model import NodeName, PodUID, Release
 from tests.builders import PodBuilder, node, pod
 from tests.kube.running import ONE_CARD, WANTED, running
-from tests.kube.server import ApiServer, answers, cut, status, until
+from tests.kube.server import ApiServer, answers, cut, says, status, until
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -210,7 +210,8 @@ async def test_deleted_pod() -> None:
         server.delete(WANTED)
         assert "404" in await run.bind()
         assert server.lock_of("n1") is None
-        assert PodUID(WANTED.pod_uid) not in run.extender.ledger.pods
+        assert not run.is_reserved()
+        assert run.used() == 0
 
 
 async def test_lost_reply_of_a_binding_that_was_done() -> None:
@@ -573,3 +574,41 @@ async def test_old_lock_of_a_pod_that_waits_for_its_devices_stays() -> None:
             run.clock.skipped += 61
             await run.extender._binder.settle()
         assert server.lock_of("n1") is not None
+
+
+ENDED: Final = {
+    "finished": WANTED.phase("Failed"),
+    "being deleted": WANTED.terminating(),
+}
+
+
+@pytest.mark.parametrize("shown", ENDED.values(), ids=ENDED)
+async def test_pod_that_has_ended_is_refused_before_its_lock(shown: PodBuilder) -> None:
+    """kube-apiserver would refuse the Binding of a pod that is being deleted."""
+    server = ApiServer().with_all(ONE_CARD, shown)
+    async with running(server) as run:
+        assert "has ended, or is being deleted" in await run.bind(shown)
+        assert server.asked("PATCH") == []
+
+
+@pytest.mark.parametrize("name", [".", "..", "p/../q", "P", "x" * 300])
+async def test_lock_that_names_what_no_pod_is_called(name: str) -> None:
+    """It grows old, as one that names nobody."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.set_lock("n1", f"2026-01-01T00:00:00Z,default,{name}")
+    async with running(server) as run:
+        run.clock.skipped += 61
+        assert await run.bind() == ""
+
+
+async def test_list_that_is_none_binds_nothing() -> None:
+    """An empty answer is no empty node: the one that is there would be forgotten."""
+    holder = pod("q").app("a", gpu=1, gpumem=16_000).phase("Running").on("n1")
+    server = ApiServer().with_all(ONE_CARD, holder.holding(ROWS), WANTED)
+    async with running(server) as run:
+        server.fail("GET", "fieldSelector", says({}))
+        small = pod("small").app("a", gpu=1, gpumem=1000)
+        server.put(small)
+        assert "asked for a list" in await run.bind(small)
+        assert server.lock_of("n1") is None
+        assert run.used() == 16_000

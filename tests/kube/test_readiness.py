@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 import pytest
 from aiohttp import web
@@ -18,7 +19,8 @@ from extender.state.audit import audit
 from extender.web.app import build_app
 from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, node, pod
-from tests.kube.server import ApiServer, Json, answers, until
+from tests.kube.running import ONE_CARD, running
+from tests.kube.server import ApiServer, Json, answers, says, until
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -175,3 +177,37 @@ async def test_unreadable_node_is_passed_over() -> None:
     async with following(server) as extender:
         await until_used(extender, 16_000)
         assert extender.ledger.nodes[NodeName("n2")].inventory_problem is not None
+
+
+NO_LISTS: Final[dict[str, Json]] = {
+    "an empty object": {},
+    "a status": {"kind": "Status", "status": "Success"},
+    "no items": {"kind": "PodList", "metadata": {"resourceVersion": "9"}},
+    "null": {"kind": "PodList", "metadata": {"resourceVersion": "9"}, "items": None},
+}
+
+
+@pytest.mark.parametrize("answer", NO_LISTS.values(), ids=NO_LISTS)
+async def test_answer_that_is_no_list_forgets_nothing(answer: Json) -> None:
+    """It is asked again; what was known counts on."""
+    held = pod("q").app("a", gpu=1, gpumem=16_000).phase("Running").on("n1")
+    server = ApiServer().with_all(ONE_CARD, held.holding("GPU-a,NVIDIA,16000,0:;"))
+    async with running(server) as run:
+        server.fail("GET", "/pods?limit", says(answer))
+        before = len(server.asked("GET", "/pods?limit"))
+        run.cluster.list_again()
+        await until(lambda: len(server.asked("GET", "/pods?limit")) == before + 2)
+        assert run.used() == 16_000
+
+
+async def test_pod_that_is_back_counts_again() -> None:
+    """The API was restored from a backup, of before the pod was deleted."""
+    held = pod("q").app("a", gpu=1, gpumem=16_000).phase("Running").on("n1")
+    held = held.holding("GPU-a,NVIDIA,16000,0:;")
+    server = ApiServer().with_all(ONE_CARD, held)
+    async with running(server) as run:
+        server.delete(held)
+        await until(lambda: run.used() == 0)
+        server.put(held)
+        run.cluster.list_again()
+        await until(lambda: run.used() == 16_000)

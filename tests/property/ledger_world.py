@@ -27,6 +27,7 @@ from extender.state.events import (
     PodGone,
     PodSeen,
     Recount,
+    Relisted,
     Reserved,
     Synced,
     Unreserved,
@@ -79,6 +80,8 @@ class World:
             case PodGone(pod_uid):
                 self._drop(pod_uid)
                 self.gone.add(pod_uid)
+            case Relisted():
+                self.gone.clear()
             case Reserved(pod, node_name, rows):
                 self._reserve(pod, node_name, rows)
             case Unreserved(pod_uid):

@@ -453,6 +453,20 @@ ENDINGS = {
         FROM_FORMER_SANDBOX,
         22_000,
     ),
+    "its app ran in the new sandbox, and has exited": (
+        replace(
+            FROM_FORMER_SANDBOX,
+            containers=(*FROM_FORMER_SANDBOX.containers[:2], exited(at=101.0)),
+        ),
+        12_000,
+    ),
+    "its app exited in the former sandbox": (
+        replace(
+            FROM_FORMER_SANDBOX,
+            containers=(*FROM_FORMER_SANDBOX.containers[:2], exited(at=100.0)),
+        ),
+        22_000,
+    ),
 }
 
 

@@ -910,3 +910,35 @@ def test_room_on_nodes_that_are_gone_is_not_noted() -> None:
     before = ledger.generation
     ledger.apply(PodGone(BOUND.uid))
     assert ledger.freed_since(before) == []
+
+
+def test_an_allocation_stripped_before_it_was_seen_still_counts() -> None:
+    """It was bound by our own Binding, whatever the first event of it shows."""
+    ledger = ledger_after(
+        Reserved(UNBOUND, N1, ROWS), PodSeen(replace(BOUND, allocation=None))
+    )
+    standing = ledger.standing(BOUND.uid)
+    assert standing is not None
+    assert standing.footing is Footing.LAST_READABLE
+    assert used(ledger)[1] == 20_000
+
+
+def test_many_edits_are_kept_as_few() -> None:
+    """The charge never falls, and an event costs no more than before."""
+    ledger = ledger_after(PodSeen(BOUND))
+    for memory_mib in (*range(1, 40), 23_000, 5):
+        edited = (row(("GPU-a", memory_mib, memory_mib % 7)),)
+        ledger.apply(PodSeen(replace(BOUND, allocation=edited)))
+    standing = ledger.standing(BOUND.uid)
+    assert standing is not None
+    assert len(standing.charged_by) == 8
+    assert used(ledger)[1:3] == (23_000, 30)
+
+
+def test_a_reservation_of_other_rows_than_containers_counts_nowhere() -> None:
+    """The API lets nobody add containers; if it did, we would live on."""
+    two = request(app(20_000), app(1_000))
+    ledger = ledger_after(Reserved(UNBOUND, N1, ROWS))
+    ledger.apply(PodSeen(pod("p", two)))
+    assert used(ledger)[1] == 0
+    assert audit(ledger) == []

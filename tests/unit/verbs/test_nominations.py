@@ -5,11 +5,11 @@ import pytest
 from extender.core.holding import Holding
 from extender.core.kinds import NVIDIA
 from extender.core.model import DeviceUUID, NodeName, Pod, Share
+from extender.service.nominated import NominatedRoom
 from extender.state.events import NodeSeen, PodGone, PodSeen
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import FilterDecision, filter_nodes
-from extender.verbs.nominations import nominations
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from tests.builders import node, pod
@@ -48,8 +48,7 @@ def ledger() -> Ledger:
 
 def held_before(ledger: Ledger, asked: Pod) -> list[Holding]:
     """List what is held against a pod, as the service does."""
-    found = nominations(ledger.fleet, ledger.nominated())
-    return [each.holding for each in found if each.holds_against(asked)]
+    return NominatedRoom(ledger).held_against(asked)
 
 
 def judged(ledger: Ledger, asked: Pod) -> FilterDecision:

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from extender.wire.lock import LockOwner, decode_lock, encode_lock
 
+NAMESPACES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True)
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,40}[a-z0-9])?", fullmatch=True)
 
 
-@given(NAMES, NAMES, st.integers(min_value=0, max_value=4_000_000_000 * 10**9))
+@given(NAMESPACES, NAMES, st.integers(min_value=0, max_value=4_000_000_000 * 10**9))
 def test_owner_comes_back(namespace: str, name: str, nanos: int) -> None:
     """And the time is RFC 3339, so that HAMi's plugin reads the value."""
     owner = LockOwner(namespace, name)
@@ -37,6 +38,9 @@ def test_every_moment_has_its_own_value(nanos: int) -> None:
         "2026-01-01T00:00:00Z,default,p,more",
         "2026-01-01T00:00:00Z,,p",
         "2026-01-01T00:00:00Z,default,",
+        "2026-01-01T00:00:00Z,default,..",
+        "2026-01-01T00:00:00Z,..,p",
+        "2026-01-01T00:00:00Z,default,a/b",
     ],
 )
 def test_value_that_names_no_pod(text: str) -> None:
