@@ -111,6 +111,11 @@ def torn_texts() -> st.SearchStrategy[UnreadableAllocation]:
     return st.builds(UnreadableAllocation, st.just("torn"), named.map(tuple))
 
 
+def mostly_after_init() -> st.SearchStrategy[Release]:
+    """Draw a release; one "never" stays with a pod, whatever is written later."""
+    return st.sampled_from([*[Release.AFTER_INIT] * 3, Release.NEVER])
+
+
 class Machine(RuleBasedStateMachine):
     """A ledger beside the world that it is told of.
 
@@ -186,6 +191,33 @@ class Machine(RuleBasedStateMachine):
         """Draw a pod that is shown bound, or one that is not."""
         return data.draw(st.sampled_from(self.pods(is_bound=is_bound)), label="pod")
 
+    def pick_with_inits_over(self, data: st.DataObject) -> Pod:
+        """Draw a bound pod, one whose inits are released if any, and let these exit."""
+        bound = self.pods(is_bound=True)
+        releasing = [
+            each
+            for each in bound
+            if Lifetime.INIT in each.request.lifetimes
+            and self.world.release_of(each) is Release.AFTER_INIT
+            and not (is_over(each) or each.status.is_terminating)
+        ]
+        shown = data.draw(st.sampled_from(releasing or bound), label="pod")
+        for _ in range(4):
+            shown = self.let_one_more_init_exit(shown)
+        return shown
+
+    def let_one_more_init_exit(self, shown: Pod) -> Pod:
+        """Or, after the last, let the apps run."""
+        self.now += 1
+        return self.show_status(shown, _with_next_init_over(shown, self.now))
+
+    def show_status(self, shown: Pod, status: PodStatus) -> Pod:
+        """Show a pod with another status, and see at once what it is charged."""
+        changed = replace(shown, status=status)
+        self.happens(PodSeen(changed))
+        self.the_totals_are_those_of_the_timeline()
+        return changed
+
     def new_pod(self, template: Pod) -> Pod:
         """Make a pod, whose UID there never was."""
         made = replace(template, uid=PodUID(f"{template.uid}-{next(self._numbers)}"))
@@ -205,12 +237,12 @@ class Machine(RuleBasedStateMachine):
             st.sets(st.sampled_from(NAMES), min_size=2), label="nodes"
         ):
             self.happens(NodeSeen(node(name, *cards, allocatable=30)))
-        for shown in data.draw(st.permutations(PODS), label="pods")[:3]:
+        for shown in data.draw(st.permutations(PODS), label="pods")[:4]:
             bound = replace(
                 self.new_pod(shown),
                 node_name=data.draw(st.sampled_from(NAMES), label="on"),
                 allocation=data.draw(rows_for(shown), label="rows"),
-                release=data.draw(releases(), label="release"),
+                release=data.draw(mostly_after_init(), label="release"),
             )
             self.happens(PodSeen(bound))
         if is_synced:
@@ -270,7 +302,7 @@ class Machine(RuleBasedStateMachine):
                 return
             self.lose(former.uid)
         stale = data.draw(st.none() | rows_for(template) | torn_texts(), label="stale")
-        release = data.draw(releases(), label="release")
+        release = data.draw(mostly_after_init(), label="release")
         shown = replace(self.new_pod(template), allocation=stale, release=release)
         self.happens(PodSeen(shown))
 
@@ -327,10 +359,11 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES), uuid=st.sampled_from(UUIDS))
     def bind_without_room(self, name: NodeName, uuid: DeviceUUID) -> None:
-        """Somebody else gives a pod more than any card has."""
+        """Somebody else gives two pods more than any card has; neither is excused."""
         rows = ((Share(uuid, 24_001, 0),),)
-        shown = self.new_pod(pod(f"foreign-{len(self.uids)}", request(app(24_001))))
-        self.happens(PodSeen(replace(shown, node_name=name, allocation=rows)))
+        for _ in range(2):
+            shown = self.new_pod(pod(f"foreign-{len(self.uids)}", request(app(24_001))))
+            self.happens(PodSeen(replace(shown, node_name=name, allocation=rows)))
 
     @rule(data=st.data())
     def lose_a_pod(self, data: st.DataObject) -> None:
@@ -389,33 +422,39 @@ class Machine(RuleBasedStateMachine):
         """In the present sandbox; most pods have inits of rising or falling size."""
         shown = self.pick(data, is_bound=True)
         for _ in range(steps):
+            shown = self.let_one_more_init_exit(shown)
+
+    @precondition(lambda self: self.pods(is_bound=True))
+    @rule(data=st.data(), steps=st.integers(0, 4))
+    def recreate_the_sandbox(self, data: st.DataObject, steps: int) -> None:
+        """It goes down and is up again, with the exits of the former one still shown.
+
+        Then the inits run again, as far as that goes.
+        """
+        shown = self.pick_with_inits_over(data)
+        for sandbox in (SandboxReadiness.NOT_READY, SandboxReadiness.READY)[:steps]:
             self.now += 1
-            shown = replace(shown, status=_with_next_init_over(shown, self.now))
-            self.happens(PodSeen(shown))
-            self.the_totals_are_those_of_the_timeline()
+            status = _stopped(shown)
+            status = replace(status, sandbox=sandbox, sandbox_changed_at=self.now)
+            shown = self.show_status(shown, status)
+        for _ in range(steps - 2):
+            shown = self.let_one_more_init_exit(shown)
 
     @precondition(lambda self: self.pods(is_bound=True))
-    @rule(data=st.data(), is_up=st.booleans())
-    def recreate_the_sandbox(self, data: st.DataObject, *, is_up: bool) -> None:
-        """It goes down, or is up again; the exits of the former one are still shown."""
-        self.now += 1
-        shown = self.pick(data, is_bound=True)
-        sandbox = SandboxReadiness.READY if is_up else SandboxReadiness.NOT_READY
-        status = replace(_stopped(shown), sandbox=sandbox, sandbox_changed_at=self.now)
-        self.happens(PodSeen(replace(shown, status=status)))
-
-    @precondition(lambda self: self.pods(is_bound=True))
-    @rule(data=st.data(), is_done=st.booleans())
-    def restart_all_containers(self, data: st.DataObject, *, is_done: bool) -> None:
-        """In the same sandbox; it is done before the inits run again."""
-        self.now += 1
-        shown = self.pick(data, is_bound=True)
-        status = replace(
-            _stopped(shown),
-            is_restarting_all=not is_done,
-            restarted_all_at=self.now if is_done else None,
-        )
-        self.happens(PodSeen(replace(shown, status=status)))
+    @rule(data=st.data(), steps=st.integers(0, 4))
+    def restart_all_containers(self, data: st.DataObject, steps: int) -> None:
+        """In the same sandbox; that is done before the inits run again."""
+        shown = self.pick_with_inits_over(data)
+        for is_done in (False, True)[:steps]:
+            self.now += 1
+            status = replace(
+                _stopped(shown),
+                is_restarting_all=not is_done,
+                restarted_all_at=self.now if is_done else None,
+            )
+            shown = self.show_status(shown, status)
+        for _ in range(steps - 2):
+            shown = self.let_one_more_init_exit(shown)
 
     @precondition(lambda self: self.pods(is_bound=True))
     @rule(data=st.data())
@@ -451,12 +490,7 @@ class Machine(RuleBasedStateMachine):
     @rule(data=st.data(), written=st.lists(releases(), min_size=1, max_size=3))
     def edit_the_release(self, data: st.DataObject, written: list[Release]) -> None:
         """Somebody wrote over it, in most cases of a pod that has let its inits go."""
-        shown = self.pick(data, is_bound=True)
-        if data.draw(st.integers(0, 3), label="as it is") and not is_over(shown):
-            for _ in range(3):
-                self.now += 1
-                shown = replace(shown, status=_with_next_init_over(shown, self.now))
-            self.happens(PodSeen(shown))
+        shown = self.pick_with_inits_over(data)
         for release in written:
             self.happens(PodSeen(replace(shown, release=release)))
 
@@ -615,4 +649,4 @@ def _exited_since(status: ContainerStatus, since: float) -> bool:
 
 
 TestLedger = Machine.TestCase
-TestLedger.settings = settings(stateful_step_count=30)
+TestLedger.settings = settings(stateful_step_count=50)
