@@ -26,8 +26,9 @@ $(READY): requirements/dev.txt pyproject.toml
 run: setup ## serve the example cluster on 127.0.0.1:8080 (LISTEN=, CLUSTER=)
 	$(BIN)/gpu-extender serve --cluster $(CLUSTER) --listen $(LISTEN)
 
-test: setup ## run every test; needs Go for Kubernetes' own arithmetic
-	$(BIN)/python -m pytest
+test: setup ## run every test, two files at a time; needs Go for Kubernetes' own code
+	$(BIN)/python -m tests.control_plane.binaries
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 verify: setup ## property tests with many more inputs, and a long soak (SOAK_MINUTES=, SOAK_SEED=); needs Go
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 900 tests/property

@@ -1,6 +1,5 @@
 """``gpu-extender serve``: answer kube-scheduler over HTTP."""
 
-import asyncio
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from extender.cli.options import optional_cluster_option, release_option
 from extender.cli.terminal import printable
 from extender.core.model import Pod, Release, UnreadableAllocation
 from extender.core.policies import Burst
-from extender.runtime import embed, serve_embedded, serve_kube
+from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
     SchedulingSettings,
@@ -119,11 +118,11 @@ def serve(
     tls = tls_settings(tls_cert, tls_key, client_ca, client_names)
     settings = Settings(http=http_settings(listen, tls), scheduling=scheduling)
     if not cluster_files:
-        asyncio.run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
+        run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
         return
     embedded = embed(cluster_files, settings)
     _echo_summary(embedded.extender)
-    asyncio.run(serve_embedded(embedded, settings, _announce))
+    run(serve_embedded(embedded, settings, _announce))
 
 
 def _announce(url: str) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import (
@@ -39,7 +41,7 @@ class Access:
         self.base_url = str(configuration.host).rstrip("/")
         self.ssl_context = _ssl_context(configuration)
         self.server_name: str | None = configuration.tls_server_name
-        self.proxy: str | None = configuration.proxy
+        self.proxy: str | None = configuration.proxy or _proxy_of(self.base_url)
 
     async def headers(self) -> Mapping[str, str]:
         """Give the headers of one request, with a token that is at most a minute old.
@@ -59,6 +61,14 @@ class Access:
     def expire(self) -> None:
         """Load the credentials again before the next request: these were refused."""
         self._loaded_at = monotonic() - _REFRESH_SECONDS - 1
+
+
+def _proxy_of(url: str) -> str | None:
+    """Give the proxy that the environment names, as kubectl takes it."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.netloc):
+        return None
+    return getproxies().get(parts.scheme)
 
 
 async def kubeconfig_access(file: Path) -> Access:

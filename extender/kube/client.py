@@ -31,6 +31,10 @@ METADATA_ONLY: Final = (
 )
 """Nodes list their images; nothing but their metadata is needed for a lock."""
 
+METADATA_ONLY_LIST: Final = (
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+)
+
 _LONGEST_REASON: Final = 300
 _CHUNK_BYTES: Final = 256 * 1024
 
@@ -58,8 +62,6 @@ class ApiClient:
         self._open_session = aiohttp.ClientSession(
             # Two watches and as many binds at once as there are.
             connector=aiohttp.TCPConnector(limit=0),
-            # Proxies are taken from the environment, as kubectl does.
-            trust_env=True,
             json_serialize=lambda value: orjson.dumps(value).decode(),
         )
         return self

@@ -9,7 +9,7 @@ from typing import Final
 
 from extender.core.model import NodeName, Pod
 from extender.errors import Conflict, ExtenderError, Unanswered, WireError
-from extender.kube.client import METADATA_ONLY, ApiClient, path_of
+from extender.kube.client import METADATA_ONLY, METADATA_ONLY_LIST, ApiClient, path_of
 from extender.kube.feed import Feed, ListEnds, News, Removed, Shown, items_of
 from extender.kube.intake import Intake, NodeIntake, PodIntake
 from extender.observe.metrics import Metrics
@@ -56,6 +56,11 @@ class KubeCluster:
         self._reader = reader
         self._settings = settings
         self._seconds = settings.request_seconds
+        self._feeds = {
+            "nodes": Feed(client, NODES, settings),
+            "pods": Feed(client, PODS, settings),
+        }
+        self._share_versions = False
 
     async def follow(self, extender: Extender, on_synced: Callable[[], None]) -> None:
         """Tell an extender of nodes and pods, until cancelled.
@@ -65,10 +70,7 @@ class KubeCluster:
             on_synced: Called once, right after that.
         """
         nodes, pods = NodeIntake(extender), PodIntake(extender)
-        feeds = {
-            "nodes": Feed(self._client, NODES, self._settings),
-            "pods": Feed(self._client, PODS, self._settings),
-        }
+        feeds = self._feeds
         self._metrics.show(
             "watch_silence_seconds",
             "Since a watch was heard of; bookmarks come about once a minute.",
@@ -87,6 +89,7 @@ class KubeCluster:
                     if is_complete and not extender.is_synced:
                         extender.mark_synced()
                         on_synced()
+                        group.create_task(self._compare_versions())
 
         async with asyncio.TaskGroup() as group:
             group.create_task(self._repeated(lambda: pass_on("nodes", nodes)))
@@ -97,6 +100,36 @@ class KubeCluster:
             self._metrics.lists.labels(name).inc()
         elif isinstance(news, Shown | Removed):
             self._metrics.watch_events.labels(name).inc()
+
+    async def _compare_versions(self) -> None:
+        """Find out whether the versions of nodes and pods can be compared.
+
+        They can where both are kept in one etcd: then they are numbers of one
+        sequence, and one that is read between two others is between them. Two sequences
+        would have to meet by chance, within a few writes.
+        """
+        try:
+            read = [await self._newest(path) for path in (NODES, PODS, NODES)]
+        except ExtenderError as error:
+            _log.warning("bind lists a node's pods each time: %s", error)
+            return
+        first, between, last = read
+        self._share_versions = first <= between <= last
+        if not self._share_versions:
+            _log.info(
+                "nodes and pods are kept apart: bind lists a node's pods each time"
+            )
+
+    async def _newest(self, path: str) -> int:
+        """Read a collection's version, with no resourceVersion asked for."""
+        listed = await self._client.get(
+            path, query={"limit": "1"}, seconds=self._seconds, accept=METADATA_ONLY_LIST
+        )
+        metadata = object_at(listed, "metadata", "list")
+        version = optional_text_at(metadata, "resourceVersion", "metadata")
+        if not version.isdigit():
+            raise Unanswered(f"{path}: resourceVersion {version!r} is no number")
+        return int(version)
 
     async def _repeated(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         """Do what never ends, and begin it anew whenever all is to be listed again."""
@@ -127,8 +160,17 @@ class KubeCluster:
                 raise
             return remains
 
-    async def pods_on(self, node_name: NodeName) -> list[Pod]:
-        """List a node's pods; without a resourceVersion, the newest."""
+    async def pods_on(self, node_name: NodeName, since: str) -> list[Pod] | None:
+        """Wait a moment for the watch to show all, or list a node's pods.
+
+        The list is without a resourceVersion: the newest. It costs the API server more
+        than all else of a bind, and in a burst the watch is as new within moments.
+        """
+        if self._share_versions and since.isdigit():
+            pods, moment = self._feeds["pods"], self._settings.watch_moment_seconds
+            is_busy = pods.silence_seconds < moment
+            if await pods.has_told(int(since), within_seconds=moment * is_busy):
+                return None
         query = {"fieldSelector": f"spec.nodeName={node_name}"}
         listed = await self._client.get(PODS, query=query, seconds=self._seconds)
         pods = (self._listed(obj) for obj in items_of(listed))

@@ -8,8 +8,10 @@
         watch_once    one request
 """
 
+import asyncio
 import logging
 import random
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -56,6 +58,8 @@ LISTED: Final = ListEnds()
 
 News = Shown | Removed | ListBegins | ListEnds
 
+_NUMBER: Final = re.compile(r"[0-9]{1,19}")
+
 _MOST_WATCH_FAILURES: Final = 3
 """After so many in a row, list again: a resourceVersion from before a restored backup
 is never reached again, and the server does not say so."""
@@ -76,6 +80,31 @@ class Feed:
         self._path = path
         self._settings = settings
         self._heard_at = monotonic()
+        self._version: int | None = None
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    async def has_told(self, version: int, *, within_seconds: float) -> bool:
+        """Wait until all that was so at a resourceVersion has been told, or not."""
+        if self._version is not None and self._version >= version:
+            return True
+        waiter = version, asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            async with asyncio.timeout(within_seconds):
+                await waiter[1]
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting.remove(waiter)
+        return True
+
+    def _note(self, version: str) -> None:
+        """Take note that all has been told up to a version, and let go who waited."""
+        self._version = int(version) if _NUMBER.fullmatch(version) else None
+        for wanted, waiter in self._waiting:
+            is_told = self._version is not None and self._version >= wanted
+            if is_told and not waiter.done():
+                waiter.set_result(None)
 
     @property
     def silence_seconds(self) -> float:
@@ -101,10 +130,12 @@ class Feed:
 
     async def _list_then_watch(self, backoff: Backoff) -> AsyncGenerator[News, None]:
         version = _Version("")
+        self._version = None
         async with aclosing(self._whole_list(version)) as listed:
             async for news in listed:
                 yield news
         listed_version = version.text
+        self._note(version.text)
         try:
             async with aclosing(self._watch(version)) as changes:
                 async for news in changes:
@@ -206,6 +237,7 @@ class Feed:
                     case _:  # BOOKMARK, and what may come in later releases
                         pass
                 version.text = _version_of(obj) or version.text
+                self._note(version.text)
 
     def _backoff(self) -> Backoff:
         return Backoff(

@@ -9,7 +9,7 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kinds import Kind
 from extender.core.model import Allocation, NodeName, Pod, PodUID
-from extender.errors import Conflict, ExtenderError
+from extender.errors import Conflict, ExtenderError, NotFound
 from extender.observe.metrics import Metrics
 from extender.service.cluster import Binding, Cluster
 from extender.service.node_locks import Kept, NodeLocks, Taken
@@ -176,7 +176,7 @@ class Binder:
         """
         is_ours_to_release = True
         try:
-            listed = await self._cluster.pods_on(args.node_name)
+            listed = await self._cluster.pods_on(args.node_name, lock.version)
             blocker = self._blocker(args, listed)
             if blocker is not None:
                 return blocker
@@ -225,9 +225,11 @@ class Binder:
     ) -> bool:
         """Wait, without the lock, until a pod that came before is served."""
         while await self._locks.wait(node_name, deadline):
-            listed = await self._cluster.pods_on(node_name)
-            pods = self._ledger.pods_on(node_name) if listed is None else listed
-            if not any(pod.uid == blocker.uid and pod.is_unserved for pod in pods):
+            try:
+                there = await self._cluster.read_pod(blocker.namespace, blocker.name)
+            except NotFound:
+                return True
+            if there.uid != blocker.uid or not there.is_unserved:
                 return True
         return False
 

@@ -51,11 +51,15 @@ class Cluster(Protocol):
             BadObject: It cannot be read, and holds nothing.
         """
 
-    async def pods_on(self, node_name: NodeName) -> list[Pod] | None:
-        """List all pods that are bound to a node, at least as new as this call.
+    async def pods_on(self, node_name: NodeName, since: str) -> list[Pod] | None:
+        """List all pods that were bound to a node before a write, or since.
+
+        Args:
+            node_name: The node.
+            since: Version of the node by that write.
 
         Returns:
-            None where events have told all of that already.
+            None where events have told all of that.
         """
 
     async def bind(self, binding: Binding) -> None:

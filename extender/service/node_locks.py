@@ -42,9 +42,10 @@ _NANOS_PER_MICRO: Final = 10**3
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The lock is ours, by this value."""
+    """The lock is ours, by this value, in this version of the node."""
 
     value: str
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,13 @@ class NodeLocks:
         Raises:
             ClusterError: The lock cannot be read or written.
         """
+        if await self._is_worth_a_look(pod, node_name, deadline):
+            return await self._take(pod, node_name, deadline)
+        return Kept("a pod that we bound waits for its devices")
+
+    async def _take(
+        self, pod: Pod, node_name: NodeName, deadline: float
+    ) -> Taken | Kept:
         tried: str | None = None
         try:
             while True:
@@ -191,7 +199,7 @@ class NodeLocks:
                     self.see(node_name, lock)
                 self._door(node_name).changed.clear()
                 if tried is not None and lock.value == tried:
-                    return Taken(tried)
+                    return Taken(tried, lock.version)
                 verdict = await self._judge(pod, node_name, lock)
                 if verdict.may_take:
                     if lock.value is not None:
@@ -202,8 +210,9 @@ class NodeLocks:
                         )
                     tried = self._fresh_value(pod)
                     self._written[node_name] = _Written(tried, pod.uid)
-                    if await self._is_taken(node_name, pod.uid, tried, lock):
-                        return Taken(tried)
+                    taken = await self._taken(node_name, pod.uid, tried, lock)
+                    if taken is not None:
+                        return Taken(tried, taken.version)
                     if not is_read:
                         continue
                 ripe_in = 0.0 if verdict.may_take else verdict.ripe_in_seconds
@@ -214,6 +223,35 @@ class NodeLocks:
             raise
         await self._give_back(node_name, tried)
         return Kept("others take it first" if verdict.may_take else verdict.why)
+
+    async def _is_worth_a_look(
+        self, pod: Pod, node_name: NodeName, deadline: float
+    ) -> bool:
+        """Wait, a while at most, where the lock is one of ours and still needed.
+
+        Its pod was bound a moment ago and waits for its devices; the watch shows when
+        that is over. So there is nothing to read.
+
+        Returns:
+            False once the deadline is here.
+        """
+        seen_at = self._monotonic()
+        while self._is_held_by_us(pod, node_name):
+            left = seen_at + _LONGEST_WAIT_SECONDS - self._monotonic()
+            if left <= 0:
+                break
+            if not await self.wait(node_name, deadline, left):
+                return False
+        return True
+
+    def _is_held_by_us(self, pod: Pod, node_name: NodeName) -> bool:
+        view, written = self._views.get(node_name), self._written.get(node_name)
+        return (
+            view is not None
+            and written is not None
+            and view.value == written.value
+            and written.pod_uid != pod.uid
+        )
 
     async def wait(
         self, node_name: NodeName, deadline: float, ripe_in: float | None = None
@@ -317,19 +355,19 @@ class NodeLocks:
         view = self._views.get(node_name)
         return view if view is not None and view.value is None else None
 
-    async def _is_taken(
+    async def _taken(
         self, node_name: NodeName, pod_uid: PodUID, value: str, lock: NodeLock
-    ) -> bool:
+    ) -> NodeLock | None:
         try:
             taken = await self._cluster.take_lock(node_name, value, lock)
         except (Conflict, Unanswered):
             self._views.pop(node_name, None)
-            return False  # the next look tells
+            return None  # the next look tells
         self.see(node_name, taken)
         stand = self._stands.get(node_name)
         if stand is not None and stand.value == value:
             stand.owner_uid = pod_uid
-        return True
+        return taken
 
     async def _give_back(self, node_name: NodeName, tried: str | None) -> None:
         if tried is not None:

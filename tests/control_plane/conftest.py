@@ -56,6 +56,8 @@ def say(request: pytest.FixtureRequest) -> Say:
     terminal = manager.getplugin("terminalreporter")
 
     def write(text: str) -> None:
+        if terminal is None:
+            return  # a worker of pytest-xdist has none
         with capture.global_and_fixture_disabled():
             terminal.ensure_newline()
             terminal.write_line(text)
