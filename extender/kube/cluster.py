@@ -167,9 +167,9 @@ class KubeCluster:
         than all else of a bind, and in a burst the watch is as new within moments.
         """
         if self._share_versions and since.isdigit():
-            pods, moment = self._feeds["pods"], self._settings.watch_moment_seconds
-            is_busy = pods.silence_seconds < moment
-            if await pods.has_told(int(since), within_seconds=moment * is_busy):
+            feed, moment = self._feeds["pods"], self._settings.watch_moment_seconds
+            is_busy = feed.silence_seconds < moment
+            if await feed.has_told(int(since), within_seconds=moment * is_busy):
                 return None
         query = {"fieldSelector": f"spec.nodeName={node_name}"}
         listed = await self._client.get(PODS, query=query, seconds=self._seconds)

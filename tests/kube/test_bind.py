@@ -9,7 +9,7 @@ from aiohttp import web
 from extender.core.model import NodeName, PodUID, Release
 from tests.builders import PodBuilder, node, pod
 from tests.kube.running import ONE_CARD, WANTED, running
-from tests.kube.server import ApiServer, answers, cut, says, status, until
+from tests.kube.server import ApiServer, Json, answers, cut, says, status, until
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -616,3 +616,30 @@ async def test_list_that_is_none_binds_nothing() -> None:
         assert "asked for a list" in await run.bind(small)
         assert server.lock_of("n1") is None
         assert run.used() == 16_000
+
+
+async def test_watch_that_is_newer_than_the_lock_spares_the_list() -> None:
+    """In a burst the list of a node's pods would be most of what a bind costs."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    async with running(server) as run:
+        await until(lambda: len(server.asked("limit=1")) == 3)
+        server.put(pod("other").app("a"))
+        bind = asyncio.create_task(run.bind())
+        await until(lambda: bool(server.asked("PATCH", "/nodes/n1")))
+        server.put(pod("another").app("a"))
+        assert await bind == ""
+        assert server.asked("fieldSelector") == []
+
+
+async def test_versions_that_are_not_of_one_sequence_are_not_compared() -> None:
+    """Pods are kept in an etcd of their own, so a version of a node tells nothing."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    apart: Json = {"kind": "PodList", "metadata": {"resourceVersion": "7"}, "items": []}
+    server.fail("GET", "/pods?limit=1", says(apart))
+    async with running(server) as run:
+        await until(lambda: len(server.asked("limit=1")) == 3)
+        bind = asyncio.create_task(run.bind())
+        await until(lambda: bool(server.asked("PATCH", "/nodes/n1")))
+        server.put(pod("another").app("a"))
+        assert await bind == ""
+        assert len(server.asked("fieldSelector")) == 1

@@ -1,5 +1,6 @@
 """The feed: all that there is, and then every change, whatever the server does."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -175,3 +176,28 @@ async def test_closing_ends_the_request() -> None:
             assert await told(stream, 1) == ["+p1"]
             assert server.open_watches == 1
         await until(lambda: not server.open_watches)
+
+
+async def test_what_has_been_told_up_to_a_version() -> None:
+    """A list tells all up to its own; an event, once it was applied, up to its own."""
+    server = ApiServer().with_all(*FIVE[:1])
+    async with server.client() as client:
+        feed = Feed(client, PODS, QUICK)
+        assert not await feed.has_told(1, within_seconds=0)
+        async with aclosing(feed.follow()) as stream:
+            assert await told(stream, 3) == ["LIST", "+p0", "LISTED"]
+            following_event = asyncio.ensure_future(anext(stream))
+            await until(lambda: server.open_watches == 1)
+            assert await feed.has_told(server.version, within_seconds=0)
+            assert not await feed.has_told(server.version + 1, within_seconds=0.01)
+            server.put(FIVE[1])
+            await following_event
+            waiting = asyncio.ensure_future(
+                feed.has_told(server.version, within_seconds=10)
+            )
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            after_it = asyncio.ensure_future(anext(stream))
+            assert await waiting
+            after_it.cancel()
+            await asyncio.gather(after_it, return_exceptions=True)
