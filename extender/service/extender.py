@@ -308,7 +308,7 @@ class Extender:
         )
         show(
             "overfull_cards_seen",
-            "Times that a card became overfull, by cause. Placed must stay 0.",
+            "Times that a card became overfull, by cause. Placed is a fault.",
             lambda: {each.value: ledger.overfull.seen.get(each, 0) for each in Cause},
             "cause",
             family=CounterMetricFamily,

@@ -15,7 +15,8 @@ class Cause(StrEnum):
     """What made a card hold more than it has."""
 
     PLACED = "placed"
-    """A pod was bound there, by whoever it was, without room. Must not happen."""
+    """A pod was bound there without room. A fault of whoever bound it: ours, where it
+    was us."""
 
     RE_INFLATED = "re-inflated"
     """A pod that was there counts more than before: its inits run again, or its
