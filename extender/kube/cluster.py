@@ -60,6 +60,10 @@ class KubeCluster:
             "nodes": Feed(client, NODES, settings),
             "pods": Feed(client, PODS, settings),
         }
+        # To find a counter by its label takes longer than to count.
+        self._event_counters = {
+            name: metrics.watch_events.labels(name) for name in self._feeds
+        }
         self._share_versions = False
 
     async def follow(self, extender: Extender, on_synced: Callable[[], None]) -> None:
@@ -99,7 +103,7 @@ class KubeCluster:
         if isinstance(news, ListEnds):
             self._metrics.lists.labels(name).inc()
         elif isinstance(news, Shown | Removed):
-            self._metrics.watch_events.labels(name).inc()
+            self._event_counters[name].inc()
 
     async def _compare_versions(self) -> None:
         """Find out whether the versions of nodes and pods can be compared.

@@ -10,6 +10,7 @@ from extender.service import Extender
 from extender.state.events import NodeGone, NodeSeen, PodGone, PodSeen, Relisted
 from extender.wire.nodes import decode_node
 from extender.wire.objects import as_object, name_at, object_at, optional_text_at
+from extender.wire.plain_pods import is_plain
 
 _log = logging.getLogger(__name__)
 
@@ -98,7 +99,9 @@ class PodIntake:
             _log.error("a pod without name or uid is passed over")
             return
         is_known = self._uid_of.get(name) == uid
-        pod = self._read(obj, name, uid if is_known else None)
+        pod = None
+        if is_known or not is_plain(obj, self._extender.reader.kind):
+            pod = self._read(obj, name, uid if is_known else None)
         if pod is not None and not is_known and not _matters(pod):
             pod = None
         if self._listed is None:
