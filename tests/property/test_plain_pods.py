@@ -72,6 +72,7 @@ def test_odd_pods_are_not_plain() -> None:
     odd_pods.append({"metadata": {}, "spec": {}})
     odd_containers: list[object] = [None, {"resources": []}]
     odd_containers.append({"resources": {"limits": "x"}})
-    for container in odd_containers:
-        odd_pods.append({"metadata": {}, "spec": {"containers": [container]}})
+    odd_pods += [
+        {"metadata": {}, "spec": {"containers": [each]}} for each in odd_containers
+    ]
     assert not any(is_plain(shown, NVIDIA) for shown in odd_pods)
