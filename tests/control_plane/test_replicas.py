@@ -147,8 +147,9 @@ async def test_twice_the_room_is_asked_for(
         for caller in (prompt, late):
             await caller.is_clean()
             await caller.refuses(asking(0), {"n1": NO_MEMORY, "n2": NO_MEMORY})
-        assert await lag_seconds(late) >= LATE
-        assert await lag_seconds(prompt) < LATE
+        # An event may be on its way a moment before its Binding is answered.
+        assert await lag_seconds(late) > LATE - 0.5
+        assert await lag_seconds(prompt) < LATE - 0.5
         assert len(await bound(api, FITTING)) == FITTING
         assert running.failures == 0
 
