@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.arrays import DIMENSIONS, Floats, Int64s, Mask
+from extender.core.arrays import DIMENSIONS, Floats, Int64s
 from extender.core.cards import Cards
 from extender.core.model import Policy
 
@@ -88,17 +88,19 @@ class Burst(StrEnum):
     """More binds a second: locked nodes come last."""
 
 
-def without_locked(
-    scores: Int64s, is_locked: Mask, policy: Policy, burst: Burst
+def without_busy(
+    scores: Int64s, binds_ahead: Int64s, policy: Policy, burst: Burst
 ) -> Int64s:
-    """Lower the scores of nodes that are locked: a bind there has to wait.
+    """Lower the scores of nodes where a bind has to wait for others.
 
-    Under spread, or where throughput counts more, to 0. Under binpack by one, and only
-    where a node that is not locked has the same score: then nothing is lost by it.
+    Under spread, or where throughput counts more, to 0. Under binpack by one for each
+    bind that waits there already, since these come one after another; and by one where
+    a node without any has the same score: then nothing is lost by it.
 
     Args:
         scores: int64 (N,); 0 for nodes that do not fit, else 1 to `BEST_SCORE`.
-        is_locked: bool (N,).
+        binds_ahead: int64 (N,); binds that come first, the one at work included; at
+            least 1 where the node is locked.
         policy: Of the pod.
         burst: What counts more.
 
@@ -106,14 +108,17 @@ def without_locked(
         int64 (N,).
 
     Example:
-        Three nodes score 7, 7 and 4, and the first and the last are locked: binpack
-        gives 6, 7 and 4, spread 0, 7 and 0.
+        Nodes score 7, 7, 4 and 6. One bind is at the first and one at the third, and
+        three are at the last: binpack gives 6, 7, 4 and 4, spread 0, 7, 0 and 0.
     """
+    is_busy = binds_ahead > 0
     if policy is not Policy.BINPACK or burst is Burst.THROUGHPUT:
-        lowered: Int64s = np.where(is_locked, 0, scores)
+        lowered: Int64s = np.where(is_busy, 0, scores)
         return lowered
-    has_equal = np.isin(scores, scores[~is_locked & (scores > 0)])
-    return scores - (is_locked & has_equal)
+    has_equal = np.isin(scores, scores[~is_busy & (scores > 0)])
+    waiting = np.maximum(binds_ahead - 1, 0)
+    less: Int64s = np.maximum(scores - waiting - (is_busy & has_equal), 0)
+    return less
 
 
 def _ratio(part: Int64s, whole: Int64s) -> Floats:

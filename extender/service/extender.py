@@ -226,7 +226,7 @@ class Extender:
             node_names,
             own,
             nominated,
-            locked=self._locks.busy(),
+            binds_at=self._locks.binds_at(),
             burst=self._burst,
         )
 

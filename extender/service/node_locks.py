@@ -143,9 +143,12 @@ class NodeLocks:
                 if owner is not None:
                     yield node_name, owner
 
-    def busy(self) -> set[NodeName]:
-        """List nodes that are locked, or that a bind of ours is at."""
-        return self._stands.keys() | self._doors.keys()
+    def binds_at(self) -> dict[NodeName, int]:
+        """Count binds at nodes that are locked, or that binds of ours are at."""
+        binds = dict.fromkeys(self._stands, 1)
+        for node_name, door in self._doors.items():
+            binds[node_name] = door.callers
+        return binds
 
     def wake(self, node_name: NodeName) -> None:
         """Let who waits at a node look again."""

@@ -1,6 +1,8 @@
 """prioritize: how good each node is for a pod."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+from types import MappingProxyType
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from extender.core.arrays import Int64s
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod
-from extender.core.policies import Burst, without_locked
+from extender.core.policies import Burst, without_busy
 
 
 def score_nodes(
@@ -18,7 +20,7 @@ def score_nodes(
     own: Holding | None,
     nominated: Sequence[Holding] = (),
     *,
-    locked: Collection[NodeName] = (),
+    binds_at: Mapping[NodeName, int] = MappingProxyType({}),
     burst: Burst = Burst.PACKING,
 ) -> Int64s:
     """Score every node that was asked about, in the order asked. Changes nothing.
@@ -32,7 +34,8 @@ def score_nodes(
         node_names: Candidates, each once.
         own: What the pod itself already counts for; it is left out of the totals.
         nominated: What pods that others were evicted for will hold.
-        locked: Nodes where a bind has to wait for others.
+        binds_at: How many binds a further one would come behind, by node; at least 1
+            where the node is locked. Nodes without any are left out.
         burst: What counts more than these waits.
 
     Returns:
@@ -41,11 +44,11 @@ def score_nodes(
     scores = np.zeros(len(node_names), np.int64)
     if pod.request.asks_for_devices and pod.request_problem is None:
         scores = fleet.answers(node_names, pod.request, own, nominated).scores
-    if locked:
-        is_locked = np.fromiter(
-            map(locked.__contains__, node_names), np.bool_, len(node_names)
+    if binds_at:
+        binds_ahead = np.fromiter(
+            map(binds_at.get, node_names, repeat(0)), np.int64, len(node_names)
         )
-        scores = without_locked(scores, is_locked, pod.request.node_policy, burst)
+        scores = without_busy(scores, binds_ahead, pod.request.node_policy, burst)
     return scores
 
 

@@ -17,7 +17,7 @@ from extender.core.model import (
     Selection,
     Usage,
 )
-from extender.core.policies import Burst, without_locked
+from extender.core.policies import Burst, without_busy
 from extender.state.events import NodeSeen, Reserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
@@ -448,30 +448,34 @@ def test_the_best_node_is_the_highest_then_the_first_by_name() -> None:
         assert best_node(dict(order)) == N2
 
 
-LOCKED: Final = {
-    "equal to an unlocked one": ([7, 7, 4], [1, 0, 0], [6, 7, 4]),
+BUSY: Final = {
+    "equal to one that is free": ([7, 7, 4], [1, 0, 0], [6, 7, 4]),
     "better than any": ([9, 7, 4], [1, 0, 0], [9, 7, 4]),
-    "equal to one that is locked too": ([7, 7, 4], [1, 1, 0], [7, 7, 4]),
+    "equal to one that is busy too": ([7, 7, 4], [1, 1, 0], [7, 7, 4]),
     "lowest score that fits": ([1, 1, 0], [1, 0, 0], [0, 1, 0]),
     "does not fit, as others": ([5, 0, 0], [0, 1, 0], [5, 0, 0]),
     "all": ([3, 3, 3], [1, 1, 1], [3, 3, 3]),
     "none": ([3, 3, 3], [0, 0, 0], [3, 3, 3]),
+    "one waits, better than any": ([9, 7, 4], [2, 0, 0], [8, 7, 4]),
+    "three wait, better than any": ([9, 7, 4], [4, 0, 0], [6, 7, 4]),
+    "one waits, equal": ([7, 7, 4], [2, 0, 0], [5, 7, 4]),
+    "many wait": ([2, 1, 1], [9, 0, 0], [0, 1, 1]),
 }
 
 
-@pytest.mark.parametrize(("scores", "locked", "expected"), LOCKED.values(), ids=LOCKED)
-def test_a_locked_node_scores_lower(
-    scores: list[int], locked: list[int], expected: list[int]
+@pytest.mark.parametrize(("scores", "ahead", "expected"), BUSY.values(), ids=BUSY)
+def test_a_busy_node_scores_lower(
+    scores: list[int], ahead: list[int], expected: list[int]
 ) -> None:
-    """Under binpack by one among equals; under spread, or for throughput, to 0."""
-    given, is_locked = np.array(scores), np.array(locked, np.bool_)
-    packed = without_locked(given, is_locked, Policy.BINPACK, Burst.PACKING)
+    """Under binpack by who waits and among equals; by spread, or throughput, to 0."""
+    given, binds_ahead = np.array(scores), np.array(ahead)
+    packed = without_busy(given, binds_ahead, Policy.BINPACK, Burst.PACKING)
     assert packed.tolist() == expected
-    at_zero = [0 if held else score for score, held in zip(scores, locked, strict=True)]
+    at_zero = [0 if busy else score for score, busy in zip(scores, ahead, strict=True)]
     for policy, burst in (
         (Policy.SPREAD, Burst.PACKING),
         (Policy.SPREAD, Burst.THROUGHPUT),
         (Policy.BINPACK, Burst.THROUGHPUT),
     ):
-        assert without_locked(given, is_locked, policy, burst).tolist() == at_zero
+        assert without_busy(given, binds_ahead, policy, burst).tolist() == at_zero
     assert given.tolist() == scores
