@@ -28,7 +28,7 @@ run: setup ## serve the example cluster on 127.0.0.1:8080 (LISTEN=, CLUSTER=)
 
 test: setup ## run every test, two files at a time; needs Go for Kubernetes' own code
 	$(BIN)/python -m tests.control_plane.binaries
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 verify: setup ## property tests with many more inputs, and a long soak (SOAK_MINUTES=, SOAK_SEED=); needs Go
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 900 tests/property
