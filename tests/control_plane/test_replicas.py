@@ -140,6 +140,9 @@ async def test_twice_the_room_is_asked_for(
         running.replicas += [first, second]
         proxy.delay(PODS, LATE)
         await two_nodes(cluster)
+        # The late one, which lists where the other need not, may win no lock later.
+        first_pod = await api.create_pod(asking(2 * FITTING).build())
+        assert await late.bind(first_pod, "n1") == ""
         for number in range(2 * FITTING):
             await cluster.submit(asking(number))
         for one in await bound(api, FITTING):
