@@ -88,10 +88,13 @@ class KubeSettings:
     request_seconds: float = 5.0
     """Longest single read or write of one object, and list of one node's pods."""
 
-    watch_moment_seconds: float = 0.5
+    watch_moment_seconds: float = 2.0
     """How long a bind waits for the pod watch to be as new as its lock, before it lists
-    its node's pods; not at all where the watch was silent for longer. In a burst an
-    event comes every few milliseconds, and the list is no faster."""
+    its node's pods. In a burst an event comes every few milliseconds; where the API
+    server is behind with its watches, its lists wait for the same."""
+
+    quiet_seconds: float = 0.5
+    """Where the pod watch was silent for longer, a bind lists at once."""
 
     page_seconds: float = 60.0
     """Longest page of a list."""

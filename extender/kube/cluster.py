@@ -172,7 +172,7 @@ class KubeCluster:
         """
         if self._share_versions and since.isdigit():
             feed, moment = self._feeds["pods"], self._settings.watch_moment_seconds
-            is_busy = feed.silence_seconds < moment
+            is_busy = feed.silence_seconds < self._settings.quiet_seconds
             if await feed.has_told(int(since), within_seconds=moment * is_busy):
                 return None
         query = {"fieldSelector": f"spec.nodeName={node_name}"}
