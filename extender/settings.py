@@ -93,8 +93,8 @@ class KubeSettings:
     its node's pods. In a burst an event comes every few milliseconds; where the API
     server is behind with its watches, its lists wait for the same."""
 
-    quiet_seconds: float = 0.5
-    """Where the pod watch was silent for longer, a bind lists at once."""
+    quiet_seconds: float = 0.1
+    """Where the pod watch has been silent for so long, a bind waits no more for it."""
 
     page_seconds: float = 60.0
     """Longest page of a list."""

@@ -171,9 +171,13 @@ class KubeCluster:
         than all else of a bind, and in a burst the watch is as new within moments.
         """
         if self._share_versions and since.isdigit():
-            feed, moment = self._feeds["pods"], self._settings.watch_moment_seconds
-            is_busy = feed.silence_seconds < self._settings.quiet_seconds
-            if await feed.has_told(int(since), within_seconds=moment * is_busy):
+            settings = self._settings
+            has_told = await self._feeds["pods"].has_told(
+                int(since),
+                within_seconds=settings.watch_moment_seconds,
+                quiet_seconds=settings.quiet_seconds,
+            )
+            if has_told:
                 return None
         query = {"fieldSelector": f"spec.nodeName={node_name}"}
         listed = await self._client.get(PODS, query=query, seconds=self._seconds)

@@ -83,17 +83,27 @@ class Feed:
         self._version: int | None = None
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
-    async def has_told(self, version: int, *, within_seconds: float) -> bool:
-        """Wait until all that was so at a resourceVersion has been told, or not."""
+    async def has_told(
+        self, version: int, *, within_seconds: float, quiet_seconds: float
+    ) -> bool:
+        """Wait until all that was so at a resourceVersion has been told, or not.
+
+        Args:
+            version: A number of the same sequence as this collection's.
+            within_seconds: How long to wait at most.
+            quiet_seconds: Once nothing was heard for so long, wait no more.
+        """
         if self._version is not None and self._version >= version:
             return True
+        deadline = monotonic() + within_seconds
         waiter = version, asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         try:
-            async with asyncio.timeout(within_seconds):
-                await waiter[1]
-        except TimeoutError:
-            return False
+            while not waiter[1].done():
+                left = min(deadline - monotonic(), quiet_seconds - self.silence_seconds)
+                if left <= 0:
+                    return False
+                await asyncio.wait([waiter[1]], timeout=left)
         finally:
             self._waiting.remove(waiter)
         return True
