@@ -171,11 +171,8 @@ class KubeCluster:
         than all else of a bind, and in a burst the watch is as new within moments.
         """
         if self._share_versions and since.isdigit():
-            settings = self._settings
             has_told = await self._feeds["pods"].has_told(
-                int(since),
-                within_seconds=settings.watch_moment_seconds,
-                quiet_seconds=settings.quiet_seconds,
+                int(since), within_seconds=self._settings.watch_moment_seconds
             )
             if has_told:
                 return None

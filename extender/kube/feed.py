@@ -12,6 +12,7 @@ import asyncio
 import logging
 import random
 import re
+from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -58,6 +59,9 @@ LISTED: Final = ListEnds()
 
 News = Shown | Removed | ListBegins | ListEnds
 
+_CHANGES_OF_A_BURST: Final = 20
+"""So many within a moment: more will come."""
+
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 _MOST_WATCH_FAILURES: Final = 3
@@ -81,32 +85,32 @@ class Feed:
         self._settings = settings
         self._heard_at = monotonic()
         self._version: int | None = None
+        self._told_at: deque[float] = deque(maxlen=_CHANGES_OF_A_BURST)
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
-    async def has_told(
-        self, version: int, *, within_seconds: float, quiet_seconds: float
-    ) -> bool:
+    async def has_told(self, version: int, *, within_seconds: float) -> bool:
         """Wait until all that was so at a resourceVersion has been told, or not.
 
         Args:
             version: A number of the same sequence as this collection's.
-            within_seconds: How long to wait at most.
-            quiet_seconds: Once nothing was heard for so long, wait no more.
+            within_seconds: How long to wait at most; not at all where few changes were
+                told within as long a time before.
         """
         if self._version is not None and self._version >= version:
             return True
-        deadline = monotonic() + within_seconds
+        if not self._is_busy(within_seconds):
+            return False
         waiter = version, asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         try:
-            while not waiter[1].done():
-                left = min(deadline - monotonic(), quiet_seconds - self.silence_seconds)
-                if left <= 0:
-                    return False
-                await asyncio.wait([waiter[1]], timeout=left)
+            await asyncio.wait([waiter[1]], timeout=within_seconds)
         finally:
             self._waiting.remove(waiter)
-        return True
+        return waiter[1].done()
+
+    def _is_busy(self, within_seconds: float) -> bool:
+        told = self._told_at
+        return len(told) == told.maxlen and monotonic() - told[0] < within_seconds
 
     def _note(self, version: str) -> None:
         """Take note that all has been told up to a version, and let go who waited."""
@@ -247,6 +251,7 @@ class Feed:
                     case _:  # BOOKMARK, and what may come in later releases
                         pass
                 version.text = _version_of(obj) or version.text
+                self._told_at.append(self._heard_at)
                 self._note(version.text)
 
     def _backoff(self) -> Backoff:

@@ -623,7 +623,10 @@ async def test_watch_that_is_newer_than_the_lock_spares_the_list() -> None:
     server = ApiServer().with_all(ONE_CARD, WANTED)
     async with running(server) as run:
         await until(lambda: len(server.asked("limit=1")) == 3)
-        server.put(pod("other").app("a"))
+        for number in range(20):
+            server.put(pod(f"other-{number}").app("a"))
+        counted = run.extender.metrics.watch_events.labels("pods")
+        await until(lambda: counted._value.get() >= 20)
         bind = asyncio.create_task(run.bind())
         await until(lambda: bool(server.asked("PATCH", "/nodes/n1")))
         server.put(pod("another").app("a"))

@@ -21,7 +21,6 @@ QUICK = KubeSettings(
     first_backoff_seconds=0.01,
     longest_backoff_seconds=0.02,
 )
-AT_ONCE = {"within_seconds": 0.0, "quiet_seconds": 0.0}
 FIVE = [pod(f"p{number}").app("a") for number in range(5)]
 pytestmark = pytest.mark.timeout(20)
 
@@ -184,38 +183,45 @@ async def test_what_has_been_told_up_to_a_version() -> None:
     server = ApiServer().with_all(*FIVE[:1])
     async with server.client() as client:
         feed = Feed(client, PODS, QUICK)
-        assert not await feed.has_told(1, **AT_ONCE)
+        assert not await feed.has_told(1, within_seconds=0)
         async with aclosing(feed.follow()) as stream:
             assert await told(stream, 3) == ["LIST", "+p0", "LISTED"]
             following_event = asyncio.ensure_future(anext(stream))
             await until(lambda: server.open_watches == 1)
-            assert await feed.has_told(server.version, **AT_ONCE)
-            assert not await feed.has_told(server.version + 1, **AT_ONCE)
+            assert await feed.has_told(server.version, within_seconds=0)
+            assert not await feed.has_told(server.version + 1, within_seconds=0)
+            for number in range(1, 21):
+                server.put(FIVE[number % 5])
+                await following_event
+                following_event = asyncio.ensure_future(anext(stream))
+            await asyncio.sleep(0.05)
             server.put(FIVE[1])
-            await following_event
             waiting = asyncio.ensure_future(
-                feed.has_told(server.version, within_seconds=10, quiet_seconds=10)
+                feed.has_told(server.version, within_seconds=10)
             )
-            await asyncio.sleep(0)
-            assert not waiting.done()
+            await following_event
+            assert not waiting.done()  # what was told may not be applied yet
             after_it = asyncio.ensure_future(anext(stream))
             assert await waiting
             after_it.cancel()
             await asyncio.gather(after_it, return_exceptions=True)
 
 
-@pytest.mark.parametrize(
-    ("within", "quiet"), [(0.05, 10.0), (10.0, 0.05)], ids=["too long", "silence"]
-)
-async def test_version_that_is_never_told(within: float, quiet: float) -> None:
-    """Whoever asks has another way to know."""
+async def test_version_that_is_not_told_in_time() -> None:
+    """Whoever asks has another way to know; in quiet times that is taken at once."""
     server = ApiServer().with_all(*FIVE[:1])
     async with server.client() as client:
         feed = Feed(client, PODS, QUICK)
         async with aclosing(feed.follow()) as stream:
             assert await told(stream, 3) == ["LIST", "+p0", "LISTED"]
-            wanted = server.version + 1
-            assert not await feed.has_told(
-                wanted, within_seconds=within, quiet_seconds=quiet
+            assert not await feed.has_told(server.version + 1, within_seconds=60)
+            for number in range(21):
+                server.put(FIVE[number % 5])
+                await anext(stream)
+            waiting = asyncio.ensure_future(
+                feed.has_told(server.version + 1, within_seconds=0.5)
             )
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            assert not await waiting
             assert feed._waiting == []
