@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 def run(serving: Coroutine[None, None, None]) -> None:
-    """Run a server to its end, on the fastest event loop that there is."""
+    """Run a server to its end, on uvloop where there is one."""
     gc.set_threshold(*_STARTING)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(serving)
@@ -37,7 +37,8 @@ _STARTING: Final = (50_000, 20, 50)
 With Python's own 700, 10 and 10, a start spends 40 % of its time on them."""
 
 _SERVING: Final = (5_000, 50, 1_000)
-"""What requests and events leave behind is collected in steps of a millisecond."""
+"""What requests and events leave behind is collected often, in small steps; what they
+make that stays hardly ever."""
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -4,24 +4,18 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from socket import create_server
-from typing import IO, Final
+from typing import Final
 
 import orjson
 
 from benchmarks.api_server.server import EVENTS_PATH
-from benchmarks.servers import LOOPBACK, Server, ServerFailed
+from benchmarks.servers import LOOPBACK, Server, ServerFailed, end, serving
 
-_READY_WITHIN_SECONDS: Final = 300.0
-_ASK_EVERY_SECONDS: Final = 0.02
-_ENDED_WITHIN_SECONDS: Final = 15.0
-_SHOWN_CHARACTERS: Final = 4_000
 _TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -77,7 +71,7 @@ def stand_in(arguments: Mapping[str, object]) -> Iterator[StandIn]:
                 raise ServerFailed("the stand-in for an API server ended")
             yield StandIn(int(port))
         finally:
-            _end(process)
+            end(process)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,37 +114,10 @@ def extender_on(api: StandIn) -> Iterator[Server]:
     Raises:
         ServerFailed: It ended, or was not ready in time; a note has what it printed.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="benchmark-") as folder,
-        tempfile.TemporaryFile() as output,
-    ):
-        port = _free_port()
-        command = [
-            str(Path(sys.executable).with_name("gpu-extender")),
-            "serve",
-            "--kubeconfig",
-            str(_write_kubeconfig(Path(folder), api)),
-            "--listen",
-            f"{LOOPBACK}:{port}",
-        ]
-        # A proxy of this machine must not come between it and loopback.
-        environment = os.environ | {"no_proxy": LOOPBACK}
-        started = time.monotonic()
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=environment,
-        ) as process:
-            try:
-                _wait_until_ready(process, port, started)
-                yield Server(port, process, time.monotonic() - started)
-            except Exception as error:
-                error.add_note(f"gpu-extender printed: {_last_printed(output)}")
-                raise
-            finally:
-                _end(process)
+    with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
+        kubeconfig = _write_kubeconfig(Path(folder), api)
+        with serving("--kubeconfig", str(kubeconfig)) as server:
+            yield server
 
 
 def _write_kubeconfig(folder: Path, api: StandIn) -> Path:
@@ -169,49 +136,3 @@ def _write_kubeconfig(folder: Path, api: StandIn) -> Path:
     path = folder / "kubeconfig"
     path.write_bytes(orjson.dumps(config))
     return path
-
-
-def _wait_until_ready(
-    process: subprocess.Popen[bytes], port: int, started: float
-) -> None:
-    while time.monotonic() - started < _READY_WITHIN_SECONDS:
-        if process.poll() is not None:
-            raise ServerFailed(
-                f"gpu-extender ended with exit code {process.returncode}"
-            )
-        if _is_ready(port):
-            return
-        time.sleep(_ASK_EVERY_SECONDS)
-    raise ServerFailed(f"not ready within {_READY_WITHIN_SECONDS:.0f} s")
-
-
-def _is_ready(port: int) -> bool:
-    connection = HTTPConnection(LOOPBACK, port, timeout=_READY_WITHIN_SECONDS)
-    try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
-    except OSError:
-        return False
-    finally:
-        connection.close()
-
-
-def _last_printed(output: IO[bytes]) -> str:
-    output.seek(0)
-    printed = output.read().decode(errors="replace").strip()
-    return printed[-_SHOWN_CHARACTERS:] or "nothing"
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(_ENDED_WITHIN_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _free_port() -> int:
-    with create_server((LOOPBACK, 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

@@ -167,8 +167,8 @@ class KubeCluster:
     async def pods_on(self, node_name: NodeName, since: str) -> list[Pod] | None:
         """Wait a moment for the watch to show all, or list a node's pods.
 
-        The list is without a resourceVersion: the newest. It costs the API server more
-        than all else of a bind, and in a burst the watch is as new within moments.
+        The list is without a resourceVersion: the newest. It takes the API server
+        longer than all else of a bind, and in a burst the watch is as new in moments.
         """
         if self._share_versions and since.isdigit():
             has_told = await self._feeds["pods"].has_told(

@@ -134,10 +134,12 @@ def _bound(
     shown = former if former and former.footing is not Footing.RESERVED else _NOWHERE
     earlier = tuple(each for each in shown.charged_by if _is_of(pod, each))
     reserved: tuple[Allocation, ...] = ()
-    if reservation is not None and reservation.node_name == node_name:
-        reserved = tuple(
-            each for each in (reservation.allocation,) if _is_of(pod, each)
-        )
+    if (
+        reservation is not None
+        and reservation.node_name == node_name
+        and _is_of(pod, reservation.allocation)
+    ):
+        reserved = (reservation.allocation,)
     footing = Footing.ALLOCATED
     match pod.allocation:
         case None | UnreadableAllocation() if earlier:

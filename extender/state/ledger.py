@@ -1,5 +1,6 @@
 """The ledger: every node's cards, and who holds them."""
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -70,7 +71,7 @@ class Ledger:
         self._held_on: dict[NodeName, dict[PodUID, Holding]] = {}
         self._nominated: dict[PodUID, Pod] = {}
         self._never_seen: set[PodUID] = set()
-        self._gone: dict[PodUID, None] = {}
+        self._gone: OrderedDict[PodUID, None] = OrderedDict()
         self._freed = Freed()
         self._overfull = Overfull()
         self._is_synced = False
@@ -305,7 +306,7 @@ class Ledger:
     def _bury(self, pod_uid: PodUID) -> None:
         self._gone[pod_uid] = None
         if len(self._gone) > _GONE_KEPT:
-            del self._gone[next(iter(self._gone))]
+            self._gone.popitem(last=False)
 
     def _judge_holding(self, before: Standing | None, after: Standing | None) -> None:
         """Find out whether a pod's change made cards overfull, or ended that."""
