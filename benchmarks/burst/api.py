@@ -16,6 +16,8 @@ import aiohttp
 import orjson
 import yaml
 
+from extender.kube.connections import connector
+
 Json = dict[str, Any]
 
 JSON: Final = "application/json"
@@ -65,7 +67,7 @@ class Api:
         async with aiohttp.ClientSession(
             cluster["server"],
             headers={"Authorization": f"Bearer {user['token']}"},
-            connector=aiohttp.TCPConnector(ssl=trust, limit=connections),
+            connector=connector(trust, connections),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
         ) as session:
             yield cls(session)

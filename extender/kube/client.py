@@ -21,6 +21,7 @@ from extender.errors import (
     Unreachable,
 )
 from extender.kube.access import Access
+from extender.kube.connections import connector
 from extender.kube.lines import json_lines
 from extender.wire.objects import JsonObject
 
@@ -61,7 +62,7 @@ class ApiClient:
     async def __aenter__(self) -> Self:
         self._open_session = aiohttp.ClientSession(
             # Two watches and as many binds at once as there are.
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=connector(),
             json_serialize=lambda value: orjson.dumps(value).decode(),
         )
         return self

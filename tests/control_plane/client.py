@@ -11,6 +11,7 @@ from typing import Final, Self
 import aiohttp
 import orjson
 
+from extender.kube.connections import connector
 from tests.builders import Json
 from tests.control_plane.plane import ControlPlane, User
 
@@ -57,7 +58,7 @@ class Api:
         async with aiohttp.ClientSession(
             plane.server,
             headers={"Authorization": f"Bearer {plane.token(user)}"},
-            connector=aiohttp.TCPConnector(ssl=trust, limit=0),
+            connector=connector(trust),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
         ) as session:
             yield cls(session)

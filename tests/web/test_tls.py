@@ -16,6 +16,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from extender.errors import SettingsError
+from extender.kube.connections import connector
 from extender.runtime import embed
 from extender.settings import HttpSettings, Settings, TlsSettings
 from extender.web.app import build_app
@@ -59,8 +60,7 @@ class Door:
 
     async def ask(self, context: ssl.SSLContext, path: str = "/filter") -> Answer:
         """POST to a verb, or GET, on a connection of its own."""
-        connector = aiohttp.TCPConnector(ssl=context, force_close=True)
-        async with aiohttp.ClientSession(connector=connector) as session:
+        async with aiohttp.ClientSession(connector=connector(context)) as session:
             return await self.ask_by(session, path)
 
     async def ask_by(self, session: aiohttp.ClientSession, path: str) -> Answer:
@@ -238,10 +238,13 @@ async def test_certificates_rotate_under_load(open_door: Open) -> None:
     context = door.context(door.scheduler)
 
     async def keep_asking(*, on_one_connection: bool) -> None:
-        connector = aiohttp.TCPConnector(ssl=context, force_close=not on_one_connection)
-        async with aiohttp.ClientSession(connector=connector) as session:
+        async with aiohttp.ClientSession(connector=connector(context)) as session:
             while not is_over.is_set():
-                answers.append((await door.ask_by(session, "/filter"))[0])
+                if on_one_connection:
+                    answer = await door.ask_by(session, "/filter")
+                else:
+                    answer = await door.ask(context)
+                answers.append(answer[0])
                 async with has_answered:
                     has_answered.notify_all()
 
