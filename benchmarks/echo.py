@@ -1,7 +1,7 @@
 """A server that decides nothing: the least that a verb over HTTP can cost.
 
 It uses the same HTTP server and JSON library as the extender, decodes the request and
-answers with every name that it was sent. Its event loop is the quickest that there is.
+answers with every name that it was sent.
 """
 
 import argparse
@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Final
 
 import orjson
-import uvloop
 from aiohttp import web
 
 _LARGEST_BODY: Final = 64 * 2**20
@@ -76,7 +75,7 @@ def main() -> None:
     parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT")
     host, _, port = parser.parse_args().listen.rpartition(":")
     with suppress(KeyboardInterrupt):
-        uvloop.run(serve(host, int(port)))
+        asyncio.run(serve(host, int(port)))
 
 
 if __name__ == "__main__":

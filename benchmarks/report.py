@@ -7,7 +7,7 @@ from os import cpu_count
 from pathlib import Path
 from typing import Final
 
-_LIBRARIES: Final = ("aiohttp", "kubernetes-asyncio", "numpy", "orjson", "uvloop")
+_LIBRARIES: Final = ("aiohttp", "kubernetes-asyncio", "numpy", "orjson")
 
 
 def machine() -> str:

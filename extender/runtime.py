@@ -26,10 +26,9 @@ _log = logging.getLogger(__name__)
 
 
 def run(serving: Coroutine[None, None, None]) -> None:
-    """Run a server to its end, on uvloop where there is one."""
+    """Run a server to its end."""
     gc.set_threshold(*_STARTING)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(serving)
+    asyncio.run(serving)
 
 
 _STARTING: Final = (50_000, 20, 50)
@@ -39,14 +38,6 @@ With Python's own 700, 10 and 10, a start spends 40 % of its time on them."""
 _SERVING: Final = (5_000, 50, 1_000)
 """What requests and events leave behind is collected often, in small steps; what they
 make that stays hardly ever."""
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop  # noqa: PLC0415 - not made for every platform
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 def _tell_synced(extender: Extender, on_synced: Callable[[Extender], None]) -> None:
