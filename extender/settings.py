@@ -89,10 +89,10 @@ class KubeSettings:
     """Longest single read or write of one object, and list of one node's pods."""
 
     watch_moment_seconds: float = 2.0
-    """How long a bind waits for a busy pod watch to be as new as its lock, before it
-    lists its node's pods. In a burst an event comes every few milliseconds; where the
-    API server is behind with its watches, its lists wait for the same. Where the watch
-    was not that busy within as long a time, the list is made at once."""
+    """How long a bind waits for a busy pod watch to be as new as its lock, up to three
+    times, before it lists its node's pods. In a burst an event comes every few
+    milliseconds; where the API server is behind with its watches, its lists wait for
+    the same. Once the watch was not that busy for as long, the list is made."""
 
     page_seconds: float = 60.0
     """Longest page of a list."""

@@ -60,6 +60,7 @@ LISTED: Final = ListEnds()
 News = Shown | Removed | ListBegins | ListEnds
 
 _CHANGES_OF_A_BURST: Final = 20
+_MOST_MOMENTS: Final = 3
 """So many within a moment: more will come."""
 
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
@@ -93,17 +94,19 @@ class Feed:
 
         Args:
             version: A number of the same sequence as this collection's.
-            within_seconds: How long to wait at most; not at all where few changes were
-                told within as long a time before.
+            within_seconds: How long to wait before it is asked again whether to go on.
+                That is so, a few times, as long as many changes were told within as
+                long a time before; so it is not waited at all for a watch that is idle.
         """
         if self._version is not None and self._version >= version:
             return True
-        if not self._is_busy(within_seconds):
-            return False
         waiter = version, asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
         try:
-            await asyncio.wait([waiter[1]], timeout=within_seconds)
+            for _ in range(_MOST_MOMENTS):
+                if waiter[1].done() or not self._is_busy(within_seconds):
+                    break
+                await asyncio.wait([waiter[1]], timeout=within_seconds)
         finally:
             self._waiting.remove(waiter)
         return waiter[1].done()

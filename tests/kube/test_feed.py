@@ -225,3 +225,27 @@ async def test_version_that_is_not_told_in_time() -> None:
             assert not waiting.done()
             assert not await waiting
             assert feed._waiting == []
+
+
+async def test_version_of_a_watch_that_is_behind() -> None:
+    """While much is told, what is wanted is on its way, and in a list no sooner."""
+    server = ApiServer().with_all(*FIVE[:1])
+    async with server.client() as client:
+        feed = Feed(client, PODS, QUICK)
+        async with aclosing(feed.follow()) as stream:
+            assert await told(stream, 3) == ["LIST", "+p0", "LISTED"]
+            wanted = server.version + 45
+
+            async def go_on(changes: int) -> None:
+                for number in range(changes):
+                    server.put(FIVE[number % 5])
+                    await anext(stream)
+
+            await go_on(21)
+            waiting = asyncio.ensure_future(feed.has_told(wanted, within_seconds=0.5))
+            await asyncio.sleep(0.3)
+            await go_on(21)
+            await asyncio.sleep(0.3)
+            assert not waiting.done()
+            await go_on(4)
+            assert await waiting
