@@ -97,8 +97,8 @@ async def serve_embedded(
     _spare_collector()
     stop = _stop_signal()
     app = build_app(embedded.extender, settings.http, embedded.cluster)
-    async with _served(app, embedded.extender, settings.http, announce):
-        await _until(stop, embedded.extender.tend_forever())
+    async with _served(app, embedded.extender, settings.http, announce) as finish:
+        await _until(stop, finish, embedded.extender.tend_forever())
 
 
 async def serve_kube(
@@ -137,19 +137,29 @@ async def serve_kube(
         cluster = KubeCluster(client, reader, settings.kube, metrics)
         extender = Extender(cluster, reader, time.time, settings, metrics=metrics)
         app = build_app(extender, settings.http)
-        async with _served(app, extender, settings.http, announce):
+        async with _served(app, extender, settings.http, announce) as finish:
             await _until(
                 stop,
+                finish,
                 cluster.follow(extender, lambda: _tell_synced(extender, on_synced)),
                 extender.tend_forever(),
             )
 
 
-async def _until(stop: asyncio.Event, *works: Coroutine[None, None, None]) -> None:
-    """Do all that never ends, until told to stop; a failure of any ends all."""
+async def _until(
+    stop: asyncio.Event,
+    finish: Callable[[], Coroutine[None, None, None]],
+    *works: Coroutine[None, None, None],
+) -> None:
+    """Do all that never ends, until told to stop; a failure of any ends all.
+
+    What is under way is finished first: a bind waits for what the watches tell.
+    """
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(work) for work in works]
         await stop.wait()
+        _log.info("stopping: open requests and binds are finished first")
+        await finish()
         for task in tasks:
             task.cancel()
 
@@ -169,7 +179,8 @@ async def _served(
     extender: Extender,
     settings: HttpSettings,
     announce: Callable[[str], None],
-) -> AsyncIterator[None]:
+) -> AsyncIterator[Callable[[], Coroutine[None, None, None]]]:
+    """Serve, and give what ends it once open requests and binds are finished."""
     trusted = None if settings.tls is None else listening_context(settings.tls)
     runner = web.AppRunner(
         app,
@@ -177,6 +188,11 @@ async def _served(
         keepalive_timeout=settings.keepalive_seconds,
         shutdown_timeout=settings.shutdown_seconds,
     )
+
+    async def finish() -> None:
+        await runner.cleanup()
+        await extender.finish()
+
     await runner.setup()
     try:
         site = web.TCPSite(runner, settings.host, settings.port, ssl_context=trusted)
@@ -187,11 +203,9 @@ async def _served(
             reason = _why_unusable(error)
             raise SettingsError(f"cannot listen on {where}: {reason}") from error
         announce(_url_of(runner, settings))
-        yield
-        _log.info("stopping: open requests are finished first")
+        yield finish
     finally:
-        await runner.cleanup()
-        await extender.finish()
+        await finish()
 
 
 def _why_unusable(error: OSError | UnicodeError) -> str:

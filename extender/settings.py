@@ -89,10 +89,10 @@ class KubeSettings:
     """Longest single read or write of one object, and list of one node's pods."""
 
     watch_moment_seconds: float = 2.0
-    """How long a bind waits for a busy pod watch to be as new as its lock, up to three
-    times, before it lists its node's pods. In a burst an event comes every few
-    milliseconds; where the API server is behind with its watches, its lists wait for
-    the same. Once the watch was not that busy for as long, the list is made."""
+    """A pod watch is busy while it told twenty changes within so long. Then a bind
+    waits for it to be as new as its lock, up to the deadline of that lock: where the
+    API server is behind with its watches, its lists wait for the same. Otherwise the
+    node's pods are listed."""
 
     page_seconds: float = 60.0
     """Longest page of a list."""
@@ -103,7 +103,7 @@ class KubeSettings:
 
     idle_seconds: float = 90.0
     """A watch that shows nothing for this long is cut and taken up again where it
-    stopped. Bookmarks come about once a minute."""
+    stopped; after the second, all is listed. Bookmarks come about once a minute."""
 
     first_backoff_seconds: float = 0.2
     """Pause after a first failure; it doubles with each further one."""

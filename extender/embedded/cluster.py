@@ -183,7 +183,9 @@ class EmbeddedCluster:
         """Read a pod; the device plugin that is played here is never behind."""
         return replace(self._reader.read(obj), is_unserved=False)
 
-    async def pods_on(self, node_name: NodeName, since: str) -> None:
+    async def pods_on(
+        self, node_name: NodeName, since: str, most_seconds: float
+    ) -> None:
         """Have nothing to add to events; see `extender.service.Cluster`."""
 
     def list_again(self) -> None:

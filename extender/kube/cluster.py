@@ -3,22 +3,29 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final
 
 from extender.core.model import NodeName, Pod
 from extender.errors import Conflict, ExtenderError, Unanswered, WireError
+from extender.kube.backoff import Backoff
 from extender.kube.client import METADATA_ONLY, METADATA_ONLY_LIST, ApiClient, path_of
-from extender.kube.feed import Feed, ListEnds, News, Removed, Shown, items_of
+from extender.kube.feed import (
+    Feed,
+    ListBegins,
+    ListEnds,
+    News,
+    items_of,
+)
 from extender.kube.intake import Intake, NodeIntake, PodIntake
+from extender.kube.labels import DueLabels
 from extender.observe.metrics import Metrics
 from extender.service import Binding, Extender, NodeLock
 from extender.settings import KubeSettings
 from extender.wire.lock import LOCK_ANNOTATION
 from extender.wire.objects import (
     JsonObject,
-    as_object,
     object_at,
     optional_text_at,
 )
@@ -52,7 +59,8 @@ class KubeCluster:
         self._client = client
         self._metrics = metrics
         self._again: list[asyncio.Event] = []
-        self._labels_due: dict[str, Binding] = {}
+        self._labels = DueLabels()
+        self._listing: set[str] = set()
         self._reader = reader
         self._settings = settings
         self._seconds = settings.request_seconds
@@ -87,8 +95,8 @@ class KubeCluster:
                 async for news in stream:
                     self._count(name, news)
                     intake.take(news)
-                    if intake is pods:
-                        self._look_for_label(news, group)
+                    if intake is pods and (due := self._labels.found(news)):
+                        group.create_task(self._write_labels(due))
                     is_complete = nodes.is_listed and pods.is_listed
                     if is_complete and not extender.is_synced:
                         extender.mark_synced()
@@ -100,9 +108,12 @@ class KubeCluster:
             group.create_task(self._repeated(lambda: pass_on("pods", pods)))
 
     def _count(self, name: str, news: News) -> None:
-        if isinstance(news, ListEnds):
+        if isinstance(news, ListBegins):
+            self._listing.add(name)
+        elif isinstance(news, ListEnds):
+            self._listing.discard(name)
             self._metrics.lists.labels(name).inc()
-        elif isinstance(news, Shown | Removed):
+        elif name not in self._listing:
             self._event_counters[name].inc()
 
     async def _compare_versions(self) -> None:
@@ -112,11 +123,16 @@ class KubeCluster:
         sequence, and one that is read between two others is between them. Two sequences
         would have to meet by chance, within a few writes.
         """
-        try:
-            read = [await self._newest(path) for path in (NODES, PODS, NODES)]
-        except ExtenderError as error:
-            _log.warning("bind lists a node's pods each time: %s", error)
-            return
+        backoff = Backoff(
+            self._settings.first_backoff_seconds, self._settings.longest_backoff_seconds
+        )
+        read: list[int] = []
+        while not read:
+            try:
+                read = [await self._newest(path) for path in (NODES, PODS, NODES)]
+            except ExtenderError as error:
+                _log.warning("until this is read, bind lists a node's pods: %s", error)
+                await backoff.pause()
         first, between, last = read
         self._share_versions = first <= between <= last
         if not self._share_versions:
@@ -164,17 +180,19 @@ class KubeCluster:
                 raise
             return remains
 
-    async def pods_on(self, node_name: NodeName, since: str) -> list[Pod] | None:
-        """Wait a moment for the watch to show all, or list a node's pods.
+    async def pods_on(
+        self, node_name: NodeName, since: str, most_seconds: float
+    ) -> list[Pod] | None:
+        """Wait for a busy watch to show all, or list a node's pods.
 
         The list is without a resourceVersion: the newest. It takes the API server
         longer than all else of a bind, and in a burst the watch is as new in moments.
         """
         if self._share_versions and since.isdigit():
-            has_told = await self._feeds["pods"].has_told(
-                int(since), within_seconds=self._settings.watch_moment_seconds
+            is_told = await self._feeds["pods"].wait_until_told(
+                int(since), most_seconds=most_seconds
             )
-            if has_told:
+            if is_told:
                 return None
         query = {"fieldSelector": f"spec.nodeName={node_name}"}
         listed = await self._client.get(PODS, query=query, seconds=self._seconds)
@@ -205,43 +223,14 @@ class KubeCluster:
             "target": {"apiVersion": "v1", "kind": "Node", "name": binding.node_name},
         }
         path = _pod_path(binding.namespace, binding.name) + "/binding"
-        if binding.labels:
-            self._labels_due[binding.uid] = binding
+        self._labels.expect(binding)
         try:
             await self._client.post(path, body, seconds=self._seconds)
         except Unanswered:
             raise
         except ExtenderError:
-            self._labels_due.pop(binding.uid, None)
+            self._labels.forget(binding)
             raise
-
-    def _look_for_label(self, news: News, tasks: asyncio.TaskGroup) -> None:
-        """Have a label written that the server dropped, once its pod is shown bound."""
-        if isinstance(news, ListEnds):
-            # Whatever is bound was in the list.
-            self._labels_due.clear()
-        if not self._labels_due or not isinstance(news, Shown | Removed):
-            return
-        with suppress(WireError):
-            pod = as_object(news.obj, "pod")
-            metadata = object_at(pod, "metadata", "pod")
-            uid = optional_text_at(metadata, "uid", "metadata")
-            if isinstance(news, Removed):
-                self._labels_due.pop(uid, None)
-                return
-            binding = self._labels_due.get(uid)
-            node_name = object_at(pod, "spec", "pod").get("nodeName")
-            if binding is None or not node_name:
-                return
-            del self._labels_due[uid]
-            if node_name != binding.node_name:
-                return  # somebody else's Binding came first
-            labels = object_at(metadata, "labels", "metadata")
-            is_there = all(
-                labels.get(name) == text for name, text in binding.labels.items()
-            )
-            if not is_there:
-                tasks.create_task(self._write_labels(binding))
 
     async def _write_labels(self, binding: Binding) -> None:
         patch = {"metadata": {"uid": binding.uid, "labels": dict(binding.labels)}}

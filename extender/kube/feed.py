@@ -60,14 +60,16 @@ LISTED: Final = ListEnds()
 News = Shown | Removed | ListBegins | ListEnds
 
 _CHANGES_OF_A_BURST: Final = 20
-_MOST_MOMENTS: Final = 3
 """So many within a moment: more will come."""
 
 _NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 _MOST_WATCH_FAILURES: Final = 3
-"""After so many in a row, list again: a resourceVersion from before a restored backup
-is never reached again, and the server does not say so."""
+"""After so many in a row, list again."""
+
+_MOST_SILENT_WATCHES: Final = 2
+"""After so many in a row, list again: the server does not say that a resourceVersion
+from before a restored backup is not reached for long, and sends nothing up to it."""
 
 
 @dataclass(slots=True)
@@ -89,31 +91,36 @@ class Feed:
         self._told_at: deque[float] = deque(maxlen=_CHANGES_OF_A_BURST)
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
-    async def has_told(self, version: int, *, within_seconds: float) -> bool:
-        """Wait until all that was so at a resourceVersion has been told, or not.
+    async def wait_until_told(self, version: int, *, most_seconds: float) -> bool:
+        """Wait, while the watch is busy, until it has told all up to a resourceVersion.
 
         Args:
             version: A number of the same sequence as this collection's.
-            within_seconds: How long to wait before it is asked again whether to go on.
-                That is so, a few times, as long as many changes were told within as
-                long a time before; so it is not waited at all for a watch that is idle.
+            most_seconds: How long to wait at most.
+
+        Returns:
+            Whether it has. A watch is busy while it told many changes within the last
+            moment (`KubeSettings.watch_moment_seconds`); for another it is not waited.
         """
         if self._version is not None and self._version >= version:
             return True
-        waiter = version, asyncio.get_running_loop().create_future()
+        deadline = monotonic() + most_seconds
+        is_told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter = version, is_told
         self._waiting.append(waiter)
         try:
-            for _ in range(_MOST_MOMENTS):
-                if waiter[1].done() or not self._is_busy(within_seconds):
+            while not is_told.done() and self._is_busy():
+                left = min(self._settings.watch_moment_seconds, deadline - monotonic())
+                if left <= 0:
                     break
-                await asyncio.wait([waiter[1]], timeout=within_seconds)
+                await asyncio.wait([is_told], timeout=left)
         finally:
             self._waiting.remove(waiter)
-        return waiter[1].done()
+        return is_told.done()
 
-    def _is_busy(self, within_seconds: float) -> bool:
-        told = self._told_at
-        return len(told) == told.maxlen and monotonic() - told[0] < within_seconds
+    def _is_busy(self) -> bool:
+        told, moment = self._told_at, self._settings.watch_moment_seconds
+        return len(told) == told.maxlen and monotonic() - told[0] < moment
 
     def _note(self, version: str) -> None:
         """Take note that all has been told up to a version, and let go who waited."""
@@ -211,11 +218,12 @@ class Feed:
 
         Raises:
             Gone: The version is no longer served.
-            ClusterError: Watching failed several times in a row.
+            ClusterError: Watching failed, or told nothing, several times in a row.
         """
-        backoff = self._backoff()
+        idle_seconds = self._settings.idle_seconds
+        backoff, silent_watches = self._backoff(), 0
         while True:
-            before = version.text
+            before, begun_at = version.text, monotonic()
             try:
                 async with aclosing(self._watch_once(version)) as changes:
                     async for news in changes:
@@ -224,6 +232,16 @@ class Feed:
                 if backoff.failures >= _MOST_WATCH_FAILURES:
                     raise
                 _log.warning("%s: watching again: %s", self._path, error)
+            # Whatever ended it may have been a restore; the next one has to tell first.
+            self._version = None
+            is_silent = self._heard_at < begun_at
+            if is_silent and monotonic() - begun_at > idle_seconds / 2:
+                silent_watches += 1
+            elif not is_silent:
+                silent_watches = 0
+            if silent_watches >= _MOST_SILENT_WATCHES:
+                seconds = silent_watches * idle_seconds
+                raise Unanswered(f"the watch told nothing for {seconds:g} s")
             if version.text == before:
                 await backoff.pause()
             else:

@@ -159,7 +159,7 @@ class Binder:
                 lock = await self._locks.take(pod, node_name, deadline)
                 if isinstance(lock, Kept):
                     return f"node {node_name} is locked: {lock.why}"
-                blocker = await self._commit(pod, args, lock)
+                blocker = await self._commit(pod, args, lock, deadline)
                 if not isinstance(blocker, Pod):
                     return blocker
                 if not await self._is_served(blocker, node_name, deadline):
@@ -168,7 +168,9 @@ class Binder:
                         "its devices"
                     )
 
-    async def _commit(self, pod: Pod, args: BindingArgs, lock: Taken) -> str | Pod:
+    async def _commit(
+        self, pod: Pod, args: BindingArgs, lock: Taken, deadline: float
+    ) -> str | Pod:
         """Fit on what is bound there now, and bind; the node's lock is ours.
 
         Returns:
@@ -176,7 +178,10 @@ class Binder:
         """
         is_ours_to_release = True
         try:
-            listed = await self._cluster.pods_on(args.node_name, lock.version)
+            left_seconds = max(0.0, deadline - self._monotonic())
+            listed = await self._cluster.pods_on(
+                args.node_name, lock.version, left_seconds
+            )
             blocker = self._blocker(args, listed)
             if blocker is not None:
                 return blocker

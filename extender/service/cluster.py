@@ -51,12 +51,15 @@ class Cluster(Protocol):
             BadObject: It cannot be read, and holds nothing.
         """
 
-    async def pods_on(self, node_name: NodeName, since: str) -> list[Pod] | None:
+    async def pods_on(
+        self, node_name: NodeName, since: str, most_seconds: float
+    ) -> list[Pod] | None:
         """List all pods that were bound to a node before a write, or since.
 
         Args:
             node_name: The node.
             since: Version of the node by that write.
+            most_seconds: How long to wait for events that tell of it.
 
         Returns:
             None where events have told all of that.

@@ -121,6 +121,20 @@ async def test_label_that_was_dropped_is_written() -> None:
         await until(lambda: server.pod("p")["metadata"].get("labels") == expected)
 
 
+async def test_label_that_was_dropped_before_a_restart() -> None:
+    """Whoever bound the pod: it was killed before the label was written."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.keeps_labels = False
+    server.fail("PATCH", "/pods/p", answers(503))
+    async with running(server) as run:
+        assert await run.bind() == ""
+        await until(lambda: len(server.asked("PATCH", "/pods/p")) == 1)
+    assert server.pod("p")["metadata"].get("labels", {}) == {}
+    async with running(server):
+        expected = {"hami.io/vgpu-node": "n1"}
+        await until(lambda: server.pod("p")["metadata"].get("labels") == expected)
+
+
 async def test_label_that_cannot_be_written(caplog: pytest.LogCaptureFixture) -> None:
     """The pod is bound all the same, and the log says what it lacks."""
     server = ApiServer().with_all(ONE_CARD, WANTED)
@@ -646,3 +660,31 @@ async def test_versions_that_are_not_of_one_sequence_are_not_compared() -> None:
         server.put(pod("another").app("a"))
         assert await bind == ""
         assert len(server.asked("fieldSelector")) == 1
+
+
+async def test_comparison_of_versions_is_tried_again() -> None:
+    """One failure, in the moment when most is asked for, does not last."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.fail("GET", "/pods?limit=1", answers(503), times=2)
+    async with running(server) as run:
+        await until(lambda: len(server.asked("limit=1")) == 7)
+        for number in range(20):
+            server.put(pod(f"other-{number}").app("a"))
+        counted = run.extender.metrics.watch_events.labels("pods")
+        await until(lambda: counted._value.get() >= 20)
+        bind = asyncio.create_task(run.bind())
+        await until(lambda: bool(server.asked("PATCH", "/nodes/n1")))
+        server.put(pod("another").app("a"))
+        assert await bind == ""
+        assert server.asked("fieldSelector") == []
+
+
+async def test_what_a_list_shows_is_no_event() -> None:
+    """A start lists tens of thousands of pods; a watch told of none of them."""
+    server = ApiServer().with_all(ONE_CARD, WANTED, pod("other").app("a"))
+    async with running(server) as run:
+        metrics = run.extender.metrics
+        counted = metrics.watch_events.labels("pods")._value
+        assert (metrics.lists.labels("pods")._value.get(), counted.get()) == (1, 0)
+        server.put(pod("another").app("a"))
+        await until(lambda: counted.get() == 1)

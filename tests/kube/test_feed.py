@@ -4,6 +4,8 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -183,13 +185,13 @@ async def test_what_has_been_told_up_to_a_version() -> None:
     server = ApiServer().with_all(*FIVE[:1])
     async with server.client() as client:
         feed = Feed(client, PODS, QUICK)
-        assert not await feed.has_told(1, within_seconds=0)
+        assert not await feed.wait_until_told(1, most_seconds=60)
         async with aclosing(feed.follow()) as stream:
             assert await told(stream, 3) == ["LIST", "+p0", "LISTED"]
             following_event = asyncio.ensure_future(anext(stream))
             await until(lambda: server.open_watches == 1)
-            assert await feed.has_told(server.version, within_seconds=0)
-            assert not await feed.has_told(server.version + 1, within_seconds=0)
+            assert await feed.wait_until_told(server.version, most_seconds=0)
+            assert not await feed.wait_until_told(server.version + 1, most_seconds=60)
             for number in range(1, 21):
                 server.put(FIVE[number % 5])
                 await following_event
@@ -197,7 +199,7 @@ async def test_what_has_been_told_up_to_a_version() -> None:
             await asyncio.sleep(0.05)
             server.put(FIVE[1])
             waiting = asyncio.ensure_future(
-                feed.has_told(server.version, within_seconds=10)
+                feed.wait_until_told(server.version, most_seconds=10)
             )
             await following_event
             assert not waiting.done()  # what was told may not be applied yet
@@ -214,12 +216,12 @@ async def test_version_that_is_not_told_in_time() -> None:
         feed = Feed(client, PODS, QUICK)
         async with aclosing(feed.follow()) as stream:
             assert await told(stream, 3) == ["LIST", "+p0", "LISTED"]
-            assert not await feed.has_told(server.version + 1, within_seconds=60)
+            assert not await feed.wait_until_told(server.version + 1, most_seconds=60)
             for number in range(21):
                 server.put(FIVE[number % 5])
                 await anext(stream)
             waiting = asyncio.ensure_future(
-                feed.has_told(server.version + 1, within_seconds=0.5)
+                feed.wait_until_told(server.version + 1, most_seconds=0.5)
             )
             await asyncio.sleep(0)
             assert not waiting.done()
@@ -231,7 +233,7 @@ async def test_version_of_a_watch_that_is_behind() -> None:
     """While much is told, what is wanted is on its way, and in a list no sooner."""
     server = ApiServer().with_all(*FIVE[:1])
     async with server.client() as client:
-        feed = Feed(client, PODS, QUICK)
+        feed = Feed(client, PODS, replace(QUICK, watch_moment_seconds=0.5))
         async with aclosing(feed.follow()) as stream:
             assert await told(stream, 3) == ["LIST", "+p0", "LISTED"]
             wanted = server.version + 45
@@ -242,10 +244,59 @@ async def test_version_of_a_watch_that_is_behind() -> None:
                     await anext(stream)
 
             await go_on(21)
-            waiting = asyncio.ensure_future(feed.has_told(wanted, within_seconds=0.5))
+            waiting = asyncio.ensure_future(
+                feed.wait_until_told(wanted, most_seconds=10)
+            )
             await asyncio.sleep(0.3)
             await go_on(21)
             await asyncio.sleep(0.3)
             assert not waiting.done()
             await go_on(4)
             assert await waiting
+
+
+async def test_silent_watch() -> None:
+    """A backup was restored: what was known is never reached, so all is listed."""
+    server = ApiServer().with_all(*FIVE[:2])
+    settings = replace(QUICK, idle_seconds=0.3)
+    async with server.client() as client:
+        feed = Feed(client, PODS, settings)
+        async with aclosing(feed.follow()) as stream:
+            assert await told(stream, 4) == ["LIST", "+p0", "+p1", "LISTED"]
+            listed_again = asyncio.ensure_future(anext(stream))
+            await until(partial(_has_watched, server, 1))
+            former = server.version
+            assert await feed.wait_until_told(former, most_seconds=0)
+            server.version = 10
+            server.delete(FIVE[1], silently=True)
+            await until(partial(_has_watched, server, 2))
+            assert not await feed.wait_until_told(1, most_seconds=0)
+            assert await listed_again == LIST
+            assert await told(stream, 2) == ["+p0", "LISTED"]
+            after_it = asyncio.ensure_future(anext(stream))
+            await until(partial(_has_watched, server, 3))
+            assert await feed.wait_until_told(server.version, most_seconds=0)
+            assert not await feed.wait_until_told(former, most_seconds=0)
+            after_it.cancel()
+            await asyncio.gather(after_it, return_exceptions=True)
+
+
+async def test_quiet_watch_with_bookmarks() -> None:
+    """One that tells as little as bookmarks is resumed where it stopped."""
+    server = ApiServer().with_all(*FIVE[:1])
+    settings = replace(QUICK, idle_seconds=0.3)
+    async with following(server, settings) as stream:
+        assert await told(stream, 3) == ["LIST", "+p0", "LISTED"]
+        next_told = asyncio.ensure_future(anext(stream))
+        for watches in range(2, 6):
+            server.version += 1
+            metadata = {"resourceVersion": str(server.version)}
+            server.tell("pods", "BOOKMARK", {"kind": "Pod", "metadata": metadata})
+            await until(partial(_has_watched, server, watches))
+        server.put(FIVE[1])
+        assert _short(await next_told) == "+p1"
+        assert len(server.asked("limit=")) == 1
+
+
+def _has_watched(server: ApiServer, times: int) -> bool:
+    return len(server.asked("watch=true")) >= times
