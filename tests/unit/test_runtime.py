@@ -6,7 +6,7 @@ from extender.runtime import _until
 
 
 async def test_watches_end_last() -> None:
-    """A bind that is under way when the server is stopped is woken by what they tell."""
+    """A bind that is under way when the server stops is woken by what they tell."""
     stop, ended = asyncio.Event(), list[str]()
 
     async def watch() -> None:
