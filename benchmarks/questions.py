@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
+import numpy as np
 import orjson
 
 from benchmarks.cluster import Manifest
@@ -16,6 +17,16 @@ from benchmarks.layout import ClusterPlan, node_name
 from benchmarks.shapes import Shape
 
 NAMESPACE: Final = "benchmark"
+
+
+def shuffled(node_names: Sequence[str], number: int) -> list[str]:
+    """Put the candidates in an order of the question's own, the same in every run.
+
+    kube-scheduler collects them from workers that run side by side, so no two pods are
+    sent the same list.
+    """
+    order = np.random.default_rng(number).permutation(len(node_names))
+    return [node_names[each] for each in order.tolist()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,4 +155,7 @@ SHAPES: Final = (
     Shape("refused", _refused, fitting=_with_idle_card),
 )
 
+SMALL: Final = Shape("small", lambda _number: ([], [_container("app", 1)]))
+"""A pod that fits beside all others; its bind changes a node, and hardly its room."""
+
 SHAPE_BY_NAME: Final[Mapping[str, Shape]] = {shape.name: shape for shape in SHAPES}

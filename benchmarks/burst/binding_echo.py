@@ -22,14 +22,19 @@ import orjson
 from aiohttp import web
 
 from benchmarks.burst.api import Api, ApiRefused, Json, pods_path
-from benchmarks.echo import be_ready, filter_nothing
+from benchmarks.echo import (
+    LARGEST_BODY,
+    be_ready,
+    filter_nothing,
+    score_nothing,
+    spare_collector,
+)
 
 _API: Final = web.AppKey("api", Api)
 _ROWS: Final = web.AppKey("rows", dict[str, str])
 """Of pods that were asked about and are not bound yet, by UID."""
 
 _SOME_CARD: Final = "GPU-00000000-0000-0000-0000-000000000000"
-_LARGEST_BODY: Final = 64 * 2**20
 
 
 async def remember_and_filter_nothing(request: web.Request) -> web.Response:
@@ -52,13 +57,6 @@ def _row_of(container: Json) -> str:
     if "nvidia.com/gpu" not in limits:
         return ""
     return f"{_SOME_CARD},NVIDIA,{limits['nvidia.com/gpumem']},0:"
-
-
-async def score_equally(request: web.Request) -> web.Response:
-    """Answer ``POST /prioritize`` with 0 for every name."""
-    sent = orjson.loads(await request.read())
-    scores = [{"Host": name, "Score": 0} for name in sent["NodeNames"]]
-    return web.Response(body=orjson.dumps(scores), content_type="application/json")
 
 
 async def bind(request: web.Request) -> web.Response:
@@ -105,15 +103,16 @@ def _cards(rows: str, node_name: str) -> Json:
 async def serve(kubeconfig: Path, host: str, port: int, *, name_cards: bool) -> None:
     """Serve until cancelled."""
     answer_filter = remember_and_filter_nothing if name_cards else filter_nothing
+    spare_collector()
     async with Api.connected(kubeconfig) as api:
-        app = web.Application(client_max_size=_LARGEST_BODY)
+        app = web.Application(client_max_size=LARGEST_BODY)
         app[_API] = api
         app[_ROWS] = {}
         app.add_routes(
             [
                 web.get("/readyz", be_ready),
                 web.post("/filter", answer_filter),
-                web.post("/prioritize", score_equally),
+                web.post("/prioritize", score_nothing),
                 web.post("/bind", bind),
             ]
         )

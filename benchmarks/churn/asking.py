@@ -9,7 +9,7 @@ import orjson
 
 from benchmarks.connection import AnswerUnusable, Connection, post
 from benchmarks.layout import ClusterPlan
-from benchmarks.questions import Question
+from benchmarks.questions import Question, shuffled
 from benchmarks.shapes import MOST_QUESTIONS, Shape
 
 
@@ -41,7 +41,7 @@ class Asker:
                 question = Question(
                     self.shape, self.cluster, number, number % MOST_QUESTIONS
                 )
-                body = question.extender_args(node_names)
+                body = question.extender_args(shuffled(node_names, number))
                 elapsed, answer = self.connection.ask(post("/filter", body))
                 took.append(elapsed)
                 check(answer, question.fitting())

@@ -1,6 +1,6 @@
 """What is asked of a server in one case, and how its answers are judged."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,7 +18,8 @@ from benchmarks.http.judging import (
     scores_exactly,
 )
 from benchmarks.layout import node_name
-from benchmarks.questions import NAMESPACE, Question
+from benchmarks.questions import NAMESPACE, Question, shuffled
+from benchmarks.shapes import SMALL
 
 _JUDGES: Final[dict[str, Judge]] = {
     "filter": filters_exactly,
@@ -33,7 +34,7 @@ class Questions:
 
     Attributes:
         case: Says what is asked.
-        node_names: The candidates, all nodes.
+        node_names: The candidates, all nodes, in any order.
         pods: By name: those that an API server has already, as it has them.
     """
 
@@ -52,7 +53,15 @@ class Questions:
             return self[number].binding_args(self.node_of(number))
         question = self[number]
         pod = self.pods.get(question.pod_name)
-        return question.extender_args(self.node_names, pod)
+        return question.extender_args(self.names(number), pod)
+
+    def names(self, number: int) -> list[str]:
+        """Put the candidates in the order in which this question has them."""
+        return shuffled(self.node_names, number)
+
+    def change(self, number: int) -> Question:
+        """Make the pod whose bind changes one node before this question."""
+        return Question(SMALL, self.case.plan, number, number)
 
     def node_of(self, number: int) -> str:
         """Choose where a pod is bound: nodes in turn, all over the cluster."""
@@ -71,6 +80,7 @@ def asker(
     path: str | None = None,
     is_right: Judge | None = None,
     pods: Mapping[str, Manifest] | None = None,
+    is_changed: bool = False,
 ) -> Asker:
     """Ask a server the questions of a case.
 
@@ -80,24 +90,42 @@ def asker(
         path: Where the verb is served; by default at its own name.
         is_right: How answers are judged; by default to the letter.
         pods: By name, those that an API server has already.
+        is_changed: Binds another pod before each question whose answer could be
+            remembered, so that one node is another than it was.
     """
     questions = Questions(case, case.plan.node_names(), pods or {})
     wanted = is_right or _JUDGES[case.verb]
 
     def judged(number: int, body: bytes) -> None:
         fitting = [] if case.verb == "bind" else questions[number].fitting()
-        judge(wanted, body, questions.node_names, fitting)
+        sent = [] if case.verb == "bind" else questions.names(number)
+        judge(wanted, body, sent, fitting)
+
+    def prepare(number: int) -> None:
+        if case.asked == "filtered":
+            connection.ask(post("/filter", questions.body(number)))
+        if is_changed and case.asked != "never":
+            _change_a_node(connection, questions, number)
 
     return Asker(
         connection,
-        _requests(questions, path or f"/{case.verb}"),
+        lambda number: post(path or f"/{case.verb}", questions.body(number)),
         judged,
-        _requests(questions, "/filter") if case.asked == "filtered" else None,
+        prepare,
     )
 
 
-def _requests(questions: Questions, path: str) -> Callable[[int], bytes]:
-    return lambda number: post(path, questions.body(number))
+def _change_a_node(connection: Connection, questions: Questions, number: int) -> None:
+    """Bind a pod so small that the same nodes fit as before.
+
+    Raises:
+        AnswerUnusable: It was not bound.
+    """
+    small = questions.change(number)
+    connection.ask(post("/pods", small.new_pod()))
+    node = questions.node_of(number)
+    _, body = connection.ask(post("/bind", small.binding_args(node)))
+    judge(binds, body, [node], [node])
 
 
 def create_pods(connection: Connection, case: Case) -> None:

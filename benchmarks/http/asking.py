@@ -16,18 +16,18 @@ class Asker:
         connection: To it.
         request: Makes the whole request from the question's number.
         judge: Raises for a wrong answer.
-        before: Makes a request that is sent first and not timed, where there is one.
+        prepare: Does what comes before the question, and is not timed.
     """
 
     connection: Connection
     request: Callable[[int], bytes]
     judge: Callable[[int, bytes], None]
-    before: Callable[[int], bytes] | None = None
+    prepare: Callable[[int], None] | None = None
 
     def ask(self, number: int, request: bytes) -> int:
         """Ask once; give the nanoseconds it took."""
-        if self.before is not None:
-            self.connection.ask(self.before(number))
+        if self.prepare is not None:
+            self.prepare(number)
         elapsed, body = self.connection.ask(request)
         self.judge(number, body)
         return elapsed

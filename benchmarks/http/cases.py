@@ -29,8 +29,9 @@ class Case:
         shape: The pods that are asked about.
         asked: ``never``: each pod asks for something that no pod of the whole run
             asked for before. ``seen``: all of them ask for the same, as pods of one
-            Deployment do. ``filtered``: as never, but filter was asked of the pod just
-            before, as kube-scheduler does.
+            Deployment do, and one node changes between two of them. ``filtered``: as
+            never, but filter was asked of the pod just before, as kube-scheduler does,
+            and one node has changed since.
         requests: Timed ones, to each server.
         first_number: Of its questions; each case on a cluster has numbers of its own.
         limits: On ratios.

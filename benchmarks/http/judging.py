@@ -41,13 +41,14 @@ def judge(
 def filters_exactly(body: bytes, sent: Sequence[str], fitting: Sequence[str]) -> bool:
     """Want every node that fits, in the order sent, and a reason for each other one."""
     answer = orjson.loads(body)
+    fit = set(fitting)
     reasons = answer["FailedNodes"], answer["FailedAndUnresolvableNodes"]
     refused = [*(reasons[0] or {}), *(reasons[1] or {})]
     return (
         answer["Error"] == ""
-        and (answer["NodeNames"] or []) == list(fitting)
-        and len(refused) == len(sent) - len(fitting)
-        and set(refused) == set(sent) - set(fitting)
+        and (answer["NodeNames"] or []) == [name for name in sent if name in fit]
+        and len(refused) == len(sent) - len(fit)
+        and set(refused) == set(sent) - fit
     )
 
 

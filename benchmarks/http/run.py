@@ -104,7 +104,7 @@ def _row(case: Case, measured: Server, yardstick: Server) -> Row:
     with connect(measured.port) as first, connect(yardstick.port) as second:
         if case.verb == "bind":
             create_pods(first, case)
-        ours = asker(first, case)
+        ours = asker(first, case, is_changed=True)
         theirs = Asker(second, ours.request, accept)
         times, echo_times = ask_in_turn(ours, theirs, case.numbers)
     figures, ratios = compared(times, echo_times, measured.resident_mib())

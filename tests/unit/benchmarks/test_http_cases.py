@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from benchmarks.cluster import make_cluster, to_create
-from benchmarks.connection import AnswerUnusable
-from benchmarks.http.askers import Questions
+from benchmarks.connection import AnswerUnusable, Connection
+from benchmarks.http.askers import Questions, asker
 from benchmarks.http.cases import Case, cases_in, growths_in
 from benchmarks.http.elsewhere import new_pods, read_plan
 from benchmarks.http.judging import (
@@ -176,7 +176,97 @@ def test_what_is_said_to_fit_is_what_the_extender_finds(
         for number in (0, 3, 9_999):
             args = decode_extender_args(questions.body(number), extender.reader)
             found = extender.filter(args).fitting
-            assert list(found) == questions[number].fitting(), (name, number)
+            wanted = set(questions[number].fitting())
+            in_order = [node for node in questions.names(number) if node in wanted]
+            assert list(found) == in_order, (name, number)
+
+
+class Answering(Connection):
+    """Answers every request alike, and keeps what was asked."""
+
+    def __init__(self, body: bytes) -> None:
+        self.asked: list[bytes] = []
+        self._body = body
+
+    def ask(self, request: bytes) -> tuple[int, bytes]:
+        """Answer at once."""
+        self.asked.append(request)
+        return 1, self._body
+
+
+def node_list(request: bytes) -> list[str]:
+    """Read the candidates that a request has."""
+    _, _, body = request.partition(b"\r\n\r\n")
+    names: list[str] = orjson.loads(body)["NodeNames"]
+    return names
+
+
+def paths(connection: Answering) -> list[bytes]:
+    """Tell the paths that were asked, in their order."""
+    return [request.split(b" ", 2)[1] for request in connection.asked]
+
+
+@pytest.mark.parametrize("asked", ["never", "seen", "filtered"])
+def test_no_two_questions_have_the_candidates_in_one_order(asked: str) -> None:
+    """A list that a server remembers is of no use; each run sends the same lists."""
+    (case,) = cases_in(workload({**CASE, "asked": asked}), full=True)
+    first, again = (asker(Answering(b""), case) for _ in range(2))
+    lists = [node_list(first.request(number)) for number in case.numbers]
+
+    assert len({tuple(each) for each in lists}) == len(case.numbers)
+    assert all(sorted(each) == case.plan.node_names() for each in lists)
+    assert lists == [node_list(again.request(number)) for number in case.numbers]
+
+
+def test_prioritize_is_sent_the_list_of_its_filter() -> None:
+    """And a pod is bound in between, so that what filter found is no longer all."""
+    section = workload({**CASE, "verb": "prioritize", "asked": "filtered"})
+    (case,) = cases_in(section, full=True)
+    connection = Answering(b'{"Error":""}')
+    one = asker(connection, case, is_changed=True)
+    assert one.prepare is not None
+    one.prepare(4)
+
+    assert paths(connection) == [b"/filter", b"/pods", b"/bind"]
+    (filtered, _, _) = connection.asked
+    assert filtered.replace(b"/filter", b"/prioritize") == one.request(4)
+
+
+def test_another_node_changes_before_each_question_that_was_seen() -> None:
+    """What is remembered of a request has to be refreshed."""
+    (case,) = cases_in(workload({**CASE, "asked": "seen"}), full=True)
+    connection = Answering(b'{"Error":""}')
+    one = asker(connection, case, is_changed=True)
+    assert one.prepare is not None
+    for number in case.numbers:
+        one.prepare(number)
+    bodies = [request.partition(b"\r\n\r\n")[2] for request in connection.asked]
+
+    assert paths(connection) == [b"/pods", b"/bind"] * len(case.numbers)
+    bound = [orjson.loads(body) for body in bodies[1::2]]
+    assert len({each["PodUID"] for each in bound}) == len(bound)
+    assert len({each["Node"] for each in bound}) == len(bound)
+
+
+def test_a_change_that_was_refused_is_told() -> None:
+    """A question on a cluster that stood still would measure something else."""
+    (case,) = cases_in(workload({**CASE, "asked": "seen"}), full=True)
+    one = asker(Answering(b'{"Error":"no room"}'), case, is_changed=True)
+    assert one.prepare is not None
+
+    with pytest.raises(AnswerUnusable):
+        one.prepare(0)
+
+
+def test_nothing_changes_on_a_cluster_of_somebody_else() -> None:
+    """There is no door to create a pod through."""
+    (case,) = cases_in(workload({**CASE, "asked": "seen"}), full=True)
+    connection = Answering(b"")
+    one = asker(connection, case)
+    assert one.prepare is not None
+    one.prepare(0)
+
+    assert connection.asked == []
 
 
 NODES = ["a", "b", "c"]
@@ -242,6 +332,15 @@ def test_a_wrong_answer_is_refused(is_right: Judge, body: bytes) -> None:
     """That it came fast says nothing."""
     with pytest.raises(AnswerUnusable):
         judge(is_right, body, NODES, ["a", "b"])
+
+
+def test_names_are_wanted_in_the_order_sent() -> None:
+    """Whatever that order is."""
+    sent, fitting = ["c", "b", "a"], ["a", "b"]
+
+    judge(filters_exactly, filter_answer("b", "a", c="full"), sent, fitting)
+    with pytest.raises(AnswerUnusable):
+        judge(filters_exactly, filter_answer("a", "b", c="full"), sent, fitting)
 
 
 def test_pods_and_nodes_to_create_have_nothing_that_a_server_gives() -> None:
