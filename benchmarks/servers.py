@@ -13,6 +13,8 @@ from pathlib import Path
 from socket import create_server
 from typing import IO, Final
 
+from benchmarks.books import Memory
+
 LOOPBACK: Final = "127.0.0.1"
 READY_WITHIN_SECONDS: Final = 300.0
 _ENDED_WITHIN_SECONDS: Final = 15.0
@@ -41,13 +43,9 @@ class Server:
     def resident_mib(self) -> float | None:
         """Read its resident memory; None where the system does not show it."""
         try:
-            lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+            return Memory.of(self.process.pid).resident
         except OSError:
             return None
-        for line in lines:
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) / 1024
-        return None
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """The stand-in and an extender on it, each as a process of its own."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -9,14 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Final
 
 import orjson
 
 from benchmarks.api_server.server import EVENTS_PATH
 from benchmarks.servers import LOOPBACK, Server, ServerFailed, end, serving
-
-_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,39 +68,6 @@ def stand_in(arguments: Mapping[str, object]) -> Iterator[StandIn]:
             yield StandIn(int(port))
         finally:
             end(process)
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """What a process has in memory, MiB.
-
-    Attributes:
-        resident: Now.
-        peak: At most, so far.
-    """
-
-    resident: float
-    peak: float
-
-    @classmethod
-    def of(cls, process_id: int) -> "Memory":
-        """Read it from the system's books."""
-        fields = {}
-        for line in Path(f"/proc/{process_id}/status").read_text().splitlines():
-            name, _, value = line.partition(":")
-            fields[name] = value
-        resident, peak = (
-            int(fields[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM")
-        )
-        return cls(resident, peak)
-
-
-def processor_seconds(process_id: int) -> float:
-    """Read how long a process has kept a processor busy."""
-    text = Path(f"/proc/{process_id}/stat").read_text()
-    # The name before it may hold anything, also blanks and brackets.
-    fields = text.rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
 
 
 @contextmanager

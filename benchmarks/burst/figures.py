@@ -1,6 +1,5 @@
 """What is measured of a burst, and the figures that it comes to."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from benchmarks.burst.objects import fewest_nodes
 from benchmarks.burst.processor_time import ProcessorTime
 from benchmarks.burst.programs import Contender
 from benchmarks.burst.scheduler_metrics import SchedulerMetrics
+from benchmarks.quantiles import quantile
 
 _REFUSED: Final = re.compile(rb"bind of .* refused: ")
 _RELEASE: Final = re.compile(r"^(released|left|conflict)$", re.MULTILINE)
@@ -200,7 +200,7 @@ def figures_of(burst: Burst, one: Run, measured: Measured, said: Said) -> Figure
     """Reckon the figures of a run."""
     times, used, calls = measured.times, measured.used, measured.calls
     count = len(times.bound)
-    waits = sorted(times.seconds_to_bound())
+    waits = times.seconds_to_bound()
     on_each = Counter(times.on_node.values())
     choose_ms = measured.metrics.choose_ms()
     attempts = measured.metrics.attempts()
@@ -215,8 +215,8 @@ def figures_of(burst: Burst, one: Run, measured: Measured, said: Said) -> Figure
         seconds=times.seconds,
         pods_per_second=count / times.seconds,
         create_seconds=max(times.created.values()) - min(times.created.values()),
-        bound_p50_seconds=_quantile(waits, 0.5),
-        bound_p99_seconds=_quantile(waits, 0.99),
+        bound_p50_seconds=quantile(waits, 0.5),
+        bound_p99_seconds=quantile(waits, 0.99),
         running_seconds=measured.running_seconds,
         nodes_used=len(on_each),
         nodes_ideal=fewest_nodes(count, burst.shape),
@@ -239,8 +239,3 @@ def figures_of(burst: Burst, one: Run, measured: Measured, said: Said) -> Figure
         others_processors=used.others / times.seconds,
         load=measured.load,
     )
-
-
-def _quantile(ranked: Sequence[float], q: float) -> float:
-    """Give a quantile by nearest rank."""
-    return ranked[math.ceil(len(ranked) * q) - 1]

@@ -3,11 +3,13 @@
 import os
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+from benchmarks.books import TICKS_PER_SECOND, Times
+
 DRIVER: Final = "driver"
 """This process."""
 
@@ -30,11 +32,11 @@ class ProcessorTime:
         """Read what was used so far."""
         found = _processes()
         by_program: Counter[str] = Counter()
-        for number, (_, ticks) in found.items():
+        for number, times in found.items():
             if _is_ours(number, found):
-                by_program[_program(number)] += ticks
-        seconds = {name: n / _TICKS_PER_SECOND for name, n in by_program.items()}
-        return cls(seconds, _busy_ticks() / _TICKS_PER_SECOND)
+                by_program[_program(number)] += times.ticks
+        seconds = {name: n / TICKS_PER_SECOND for name, n in by_program.items()}
+        return cls(seconds, _busy_ticks() / TICKS_PER_SECOND)
 
     def since(self, before: Self) -> "ProcessorTime":
         """Give what was used since an earlier look."""
@@ -50,8 +52,8 @@ class ProcessorTime:
         return max(0.0, self.machine - sum(self.by_program.values()))
 
 
-Processes = Mapping[int, tuple[int, int]]
-"""Every process by its number: its parent's number, and its ticks of processor."""
+Processes = Mapping[int, Times]
+"""Every process by its number."""
 
 
 def _processes() -> Processes:
@@ -59,21 +61,15 @@ def _processes() -> Processes:
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
-        try:
-            shown = (folder / "stat").read_text()
-        except OSError:
-            continue  # it has ended
-        # The name before it may hold anything, also blanks and brackets.
-        fields = shown.rpartition(")")[2].split()
-        parent, user, system = fields[1], fields[11], fields[12]
-        found[int(folder.name)] = int(parent), int(user) + int(system)
+        with suppress(OSError):  # it has ended
+            found[int(folder.name)] = Times.of(int(folder.name))
     return found
 
 
 def _is_ours(number: int, found: Processes) -> bool:
     """Tell whether a process is this one, or below it."""
     while number in found and number != os.getpid():
-        number, _ = found[number]
+        number = found[number].parent_id
     return number == os.getpid()
 
 

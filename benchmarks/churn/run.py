@@ -4,13 +4,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from benchmarks.api_server.processes import (
-    Memory,
-    StandIn,
-    extender_on,
-    processor_seconds,
-    stand_in,
-)
+from benchmarks.api_server.processes import StandIn, extender_on, stand_in
+from benchmarks.books import Memory, processor_seconds
 from benchmarks.churn.absorbed import Absorbed
 from benchmarks.churn.asking import Asker
 from benchmarks.churn.plan import Load, Plan

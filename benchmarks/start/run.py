@@ -4,13 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from benchmarks.api_server.processes import (
-    Memory,
-    StandIn,
-    extender_on,
-    processor_seconds,
-    stand_in,
-)
+from benchmarks.api_server.processes import StandIn, extender_on, stand_in
+from benchmarks.books import Memory, processor_seconds
 from benchmarks.results import Row
 from benchmarks.start.plan import Plan, Size
 from benchmarks.start.reading import reading_seconds
