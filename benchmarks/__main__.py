@@ -37,6 +37,7 @@ def main() -> None:
         versions=versions(),
         commit=commit(),
         rows=[],
+        is_full=arguments.full,
     )
     arguments.out.mkdir(parents=True, exist_ok=True)
     try:
@@ -53,6 +54,7 @@ def main() -> None:
 def _with_part(record: Record, part: str, *, full: bool) -> Record:
     """Run one part, show its rows, and add them to the run."""
     started = time.monotonic()
+    record = replace(record, parts=[*record.parts, part])
 
     def say(line: str) -> None:
         minutes, seconds = divmod(int(time.monotonic() - started), 60)

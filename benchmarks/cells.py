@@ -58,15 +58,20 @@ def number(value: float) -> str:
 
 
 def cell(row: Row, name: str) -> Cell:
-    """Write a ratio with its limit, or a figure with its budget."""
-    value = row.ratios.get(name, row.figures.get(name))
+    """Write a ratio or a figure with its budget, or else with its limit."""
+    bound = row.budgets.get(name) or row.limits.get(name)
+    return bounded(row.value(name), bound)
+
+
+def bounded(value: float | None, limit: Limit | None) -> Cell:
+    """Write a value, and the end of its bound that counts.
+
+    Args:
+        value: None where it was not measured, which keeps no bound.
+        limit: The bound; None without one.
+    """
     if value is None:
-        return Cell("-", is_within=False if name in row.limits else None)
-    bound = Limit(most=row.budgets[name]) if name in row.budgets else None
-    return _bounded(value, bound or row.limits.get(name))
-
-
-def _bounded(value: float, limit: Limit | None) -> Cell:
+        return Cell("-", is_within=None if limit is None else False)
     if limit is None:
         return Cell(number(value))
     is_within = limit.is_kept_by(value)

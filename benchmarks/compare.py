@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cells import case_text, cell, heading, number
+from benchmarks.cells import bounded, case_text, heading, number
 from benchmarks.record import (
     BASELINE,
     RESULTS,
@@ -25,7 +25,8 @@ def main() -> None:
     """Compare ratios with the baseline's; exits with 1 where one is worse.
 
     Only ratios that have a limit are compared: both figures of a ratio are of one run,
-    so it can be compared between machines.
+    so it can be compared between machines. Budgets are of one machine: a missed one is
+    told, and fails only with --budgets.
     """
     arguments = _read_arguments()
     try:
@@ -38,13 +39,14 @@ def main() -> None:
     console = console if console.is_terminal else Console(width=WIDTH)
     console.print(_table(now.rows, then.rows))
     problems = list(problems_of(now, then, arguments.factor))
-    for line in problems:
+    missed = [line for row in now.rows for line in row.missed_budgets()]
+    for line in [*problems, *missed]:
         console.print(line, style="bold red", highlight=False, markup=False)
-    sys.exit(1 if problems else 0)
+    sys.exit(1 if problems or (missed and arguments.budgets) else 0)
 
 
 def problems_of(now: Record, then: Record, factor: float = REGRESSION) -> Iterator[str]:
-    """Tell what is wrong with a run: limits, regressions, parts without rows.
+    """Tell what is wrong with a run: limits, regressions, and what has no rows.
 
     Args:
         now: The run.
@@ -56,8 +58,25 @@ def problems_of(now: Record, then: Record, factor: float = REGRESSION) -> Iterat
     for row in now.rows:
         yield from row.broken_limits()
     yield from regressions(now.rows, then.rows, factor)
+    yield from _missing(now, then)
     if not {row.name for row in now.rows} & {row.name for row in then.rows}:
         yield "no case is in both runs, so nothing was compared"
+
+
+def _missing(now: Record, then: Record) -> Iterator[str]:
+    """Tell what the baseline has and the run lacks, of what the run was to measure."""
+    names = {row.name for row in now.rows}
+    parts = {row.part for row in now.rows}
+    for part in now.parts:
+        earlier = [row for row in then.rows if row.part == part]
+        if part in now.failures or not earlier:
+            continue
+        if part not in parts:
+            yield f"{part} was measured, and has no rows"
+        elif now.is_full or not then.is_full:
+            for row in earlier:
+                if row.name not in names:
+                    yield f"{row.name}: is in the baseline, and was not measured"
 
 
 def _table(now: Sequence[Row], then: Sequence[Row]) -> Table:
@@ -75,7 +94,7 @@ def _table(now: Sequence[Row], then: Sequence[Row]) -> Table:
             shown.add_row(
                 f"{row.part}: {case_text(row.case, row.case)}",
                 " ".join(heading(name)).strip(),
-                cell(row, name).text,
+                bounded(is_now, row.limits[name]).text,
                 number(was) if was is not None else "-",
                 number(is_now / was) if is_now is not None and was else "-",
             )
@@ -93,6 +112,9 @@ def _read_arguments() -> argparse.Namespace:
         type=float,
         default=REGRESSION,
         help=f"how many times worse counts as worse (default: {REGRESSION})",
+    )
+    parser.add_argument(
+        "--budgets", action="store_true", help="fail where a budget is missed, too"
     )
     return parser.parse_args()
 

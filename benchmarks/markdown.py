@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from benchmarks.cells import Cell, Group, case_text, cell, groups, heading, number
+from benchmarks.cells import Cell, Group, bounded, case_text, cell, groups, heading
 from benchmarks.record import Record
 from benchmarks.results import Row
 
@@ -60,14 +60,13 @@ def _budgets(rows: Sequence[Row]) -> Iterator[str]:
         [
             row.part,
             case_text(row.case, row.case),
-            " ".join(heading(name)),
-            number(row.figures[name]),
-            number(budget),
-            "met" if row.figures[name] <= budget else "**missed**",
+            " ".join(heading(name)).strip(),
+            bounded(row.value(name), None).text,
+            str(budget),
+            "met" if bounded(row.value(name), budget).is_within else "**missed**",
         ]
         for row in rows
         for name, budget in row.budgets.items()
-        if name in row.figures
     ]
     if lines:
         yield "### Budgets"

@@ -20,6 +20,7 @@ _MISSED: Final = "#c0392b"
 _WIDTH_INCHES: Final = 7.5
 _BAR_INCHES: Final = 0.28
 _LABEL_WIDTH: Final = 62
+_LONGEST_SHARE: Final = 3.0
 
 
 def write_plots(rows: Sequence[Row], folder: Path) -> list[str]:
@@ -55,16 +56,18 @@ def _figures(rows: Sequence[Row]) -> Iterator[tuple[str, Figure]]:
 
 
 def _budgets(rows: Sequence[Row]) -> Figure:
-    """Show each figure as a share of its budget."""
-    shares = [
-        (_wrapped(row, name), row.figures[name] / budget)
+    """Show each figure as a share of its budget; far beyond it, the bar is cut."""
+    measured = [
+        (_wrapped(row, name), budget.share_used_by(value))
         for row in rows
         for name, budget in row.budgets.items()
-        if name in row.figures
+        if (value := row.value(name)) is not None
     ]
+    labels = [label for label, _ in measured]
+    shares = [min(share, _LONGEST_SHARE) for _, share in measured]
     figure, axes = _bars_of(len(shares), inches=0.36)
-    colours = [_OURS if share <= 1 else _MISSED for _, share in shares]
-    _bars(axes, [label for label, _ in shares], [share for _, share in shares], colours)
+    colours = [_OURS if share <= 1 else _MISSED for share in shares]
+    _bars(axes, labels, shares, colours)
     axes.axvline(1.0, color=_ECHO, linewidth=1)
     axes.set_xlabel("share of the budget: left of the line is met")
     return figure

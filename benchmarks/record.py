@@ -29,6 +29,8 @@ class Record:
         commit: What was measured; None where there was no checkout.
         rows: What was measured, part by part.
         failures: By part: why it has no rows, or not all of them.
+        parts: Those that were to be measured.
+        is_full: Every case was, not only the quick ones.
     """
 
     date: str
@@ -38,6 +40,8 @@ class Record:
     commit: str | None
     rows: Sequence[Row]
     failures: Mapping[str, str] = field(default_factory=dict)
+    parts: Sequence[str] = ()
+    is_full: bool = False
 
 
 def encode_record(record: Record) -> bytes:
@@ -53,6 +57,8 @@ def encode_record(record: Record) -> bytes:
         "versions": record.versions,
         "commit": record.commit,
         "failures": record.failures,
+        "parts": record.parts,
+        "is_full": record.is_full,
         "rows": [_row_object(row) for row in record.rows],
     }
     return orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
@@ -80,6 +86,7 @@ def decode_record(content: bytes) -> Record:
     """
     try:
         read = orjson.loads(content)
+        rows = [_row(entry) for entry in read["rows"]]
         return Record(
             date=read["date"],
             command=read["command"],
@@ -87,7 +94,10 @@ def decode_record(content: bytes) -> Record:
             versions=read["versions"],
             commit=read["commit"],
             failures=read["failures"],
-            rows=[_row(entry) for entry in read["rows"]],
+            rows=rows,
+            # Runs until December 2026 do not tell these two.
+            parts=read.get("parts", sorted({row.part for row in rows})),
+            is_full=read.get("is_full", "--full" in read["command"].split()),
         )
     except (ValueError, KeyError, TypeError) as error:
         told = f"{type(error).__name__}: {error}"
@@ -101,7 +111,7 @@ def _row_object(row: Row) -> dict[str, object]:
         "figures": row.figures,
         "ratios": row.ratios,
         "limits": {name: _limit_object(limit) for name, limit in row.limits.items()},
-        "budgets": row.budgets,
+        "budgets": {name: _limit_object(each) for name, each in row.budgets.items()},
     }
 
 
@@ -116,6 +126,11 @@ def _row(entry: dict[str, Any]) -> Row:
         case=entry["case"],
         figures=entry["figures"],
         ratios=entry["ratios"],
-        limits={name: Limit(**ends) for name, ends in entry["limits"].items()},
-        budgets=entry["budgets"],
+        limits={name: _limit(ends) for name, ends in entry["limits"].items()},
+        budgets={name: _limit(ends) for name, ends in entry["budgets"].items()},
     )
+
+
+def _limit(ends: dict[str, float] | float) -> Limit:
+    """Read a bound; a number alone is an upper one, as in workloads."""
+    return Limit(**ends) if isinstance(ends, dict) else Limit(most=ends)

@@ -38,6 +38,26 @@ class Limit:
             and (self.most is None or ratio <= self.most)
         )
 
+    def share_used_by(self, value: float) -> float:
+        """Tell how much of the room to the nearer end is used: above 1, it is beyond.
+
+        Example:
+            >>> Limit(most=4.0).share_used_by(3.0), Limit(least=0.6).share_used_by(0.3)
+            (0.75, 2.0)
+        """
+        shares = [0.0]
+        if self.most is not None:
+            shares.append(_ratio(value, self.most))
+        if self.least is not None:
+            shares.append(_ratio(self.least, value))
+        return max(shares)
+
+
+def _ratio(above: float, below: float) -> float:
+    if below > 0:
+        return above / below
+    return math.inf if above > 0 else 0.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -49,7 +69,7 @@ class Row:
         figures: By name with its unit, such as ``p50_ms``; NaN is never written.
         ratios: By name, such as ``p50_to_echo``; of figures of one run.
         limits: Of some of the ratios, from the workload's file.
-        budgets: Upper bounds of some of the figures, from the design; told, not held.
+        budgets: Of some of the figures and ratios, from the design; told, not held.
     """
 
     part: str
@@ -57,7 +77,7 @@ class Row:
     figures: Mapping[str, float]
     ratios: Mapping[str, float] = field(default_factory=dict)
     limits: Mapping[str, Limit] = field(default_factory=dict)
-    budgets: Mapping[str, float] = field(default_factory=dict)
+    budgets: Mapping[str, Limit] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -70,12 +90,25 @@ class Row:
         told = ", ".join(f"{key} {value}" for key, value in self.case.items())
         return f"{self.part}: {told}"
 
+    def value(self, name: str) -> float | None:
+        """Give a ratio or a figure by its name; None where it was not measured."""
+        return self.ratios.get(name, self.figures.get(name))
+
     def broken_limits(self) -> Iterator[str]:
         """Tell which ratios are beyond their limit, or are missing."""
         for name, limit in self.limits.items():
             ratio = self.ratios.get(name, math.nan)
             if not limit.is_kept_by(ratio):
                 yield f"{self.name}: {name} is {ratio:.3g}, but {limit}"
+
+    def missed_budgets(self) -> Iterator[str]:
+        """Tell which figures and ratios miss their budget, or are missing."""
+        for name, budget in self.budgets.items():
+            value = self.value(name)
+            if value is None:
+                yield f"{self.name}: {name} was not measured; its budget is {budget}"
+            elif not budget.is_kept_by(value):
+                yield f"{self.name}: {name} is {value:.3g}; its budget is {budget}"
 
 
 REGRESSION: Final = 1.5

@@ -192,6 +192,33 @@ def limits_of(mapping: Mapping[str, object], field: str = "limits") -> dict[str,
     return {name: _limit(limits, name) for name in limits}
 
 
+def budgets_of(mapping: Mapping[str, object]) -> dict[str, Limit]:
+    """Read ``budgets``, of figures or ratios; a missing field means none.
+
+    Args:
+        mapping: Holds them; a number alone is an upper bound, else as for `limits_of`.
+
+    Raises:
+        WorkloadUnusable: As for `limits_of`.
+
+    Example:
+        >>> found = budgets_of({"budgets": {"p50_ms": 2, "rate": {"least": 0.7}}})
+        >>> {name: str(budget) for name, budget in found.items()}
+        {'p50_ms': 'at most 2', 'rate': 'at least 0.7'}
+    """
+    if "budgets" not in mapping:
+        return {}
+    holder = mapping if isinstance(mapping, Section) else Section(mapping, "workload")
+    budgets = holder.section("budgets")
+    return {name: _budget(budgets, name) for name in budgets}
+
+
+def _budget(budgets: Section, name: str) -> Limit:
+    if isinstance(budgets[name], Mapping):
+        return _limit(budgets, name)
+    return Limit(most=budgets.number(name))
+
+
 def _limit(limits: Section, name: str) -> Limit:
     ends = limits.section(name)
     ends.only("least", "most")

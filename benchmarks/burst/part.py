@@ -13,7 +13,7 @@ from benchmarks.burst.programs import CONTENDERS
 from benchmarks.burst.rows import Measured, rows
 from benchmarks.burst.run import run
 from benchmarks.results import Limit, Row
-from benchmarks.workloads import Section, limits_of
+from benchmarks.workloads import Section, budgets_of, limits_of
 from tests.control_plane.binaries import Binaries, built
 
 POLICIES = ("binpack", "spread")
@@ -23,10 +23,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One run of a burst, and what its ratios must be."""
+    """One run of a burst, and what its ratios must be, and are to be."""
 
     run: Run
     limits: Mapping[str, Limit]
+    budgets: Mapping[str, Limit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,10 @@ def _measured(group: Group, binaries: Binaries, say: Say) -> list[Row]:
             so_far.append(run(group.burst, one, binaries, say_of))
     return rows(
         group.burst,
-        [Measured(_median(figures[each.run]), each.limits) for each in group.runs],
+        [
+            Measured(_median(figures[each.run]), each.limits, each.budgets)
+            for each in group.runs
+        ],
     )
 
 
@@ -129,7 +133,7 @@ def _group(
 
 
 def _wanted(section: Section, node_count: int, limits: Mapping[str, Limit]) -> Wanted:
-    section.only("extender", "pending", "tls", "limits")
+    section.only("extender", "pending", "tls", "limits", "budgets")
     contender = CONTENDERS[section.text("extender", choices=list(CONTENDERS))]
     is_secure = section.flag("tls", default=False)
     if is_secure and not contender.is_ours:
@@ -141,4 +145,4 @@ def _wanted(section: Section, node_count: int, limits: Mapping[str, Limit]) -> W
         is_secure=is_secure,
     )
     common = limits if contender.is_ours else {}
-    return Wanted(one, {**common, **limits_of(section)})
+    return Wanted(one, {**common, **limits_of(section)}, budgets_of(section))

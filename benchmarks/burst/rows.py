@@ -6,7 +6,7 @@ to the plain run of the same extender.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from benchmarks.burst.figures import Burst, Figures
@@ -27,10 +27,11 @@ BASES: Final = ("echo", "echo-served", "none")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A run that was measured, and what its ratios must be."""
+    """A run that was measured, and what its ratios must be, and are to be."""
 
     figures: Figures
     limits: Mapping[str, Limit]
+    budgets: Mapping[str, Limit] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
@@ -57,6 +58,7 @@ def rows(burst: Burst, measured: Sequence[Measured]) -> list[Row]:
             figures=_told(each.figures),
             ratios=_ratios(each, plain),
             limits=each.limits,
+            budgets=each.budgets,
         )
         for each in measured
     ]

@@ -9,7 +9,7 @@ import orjson
 from benchmarks.layout import ClusterPlan
 from benchmarks.results import Limit
 from benchmarks.shapes import SHAPE_BY_NAME, Shape
-from benchmarks.workloads import Section, limits_of
+from benchmarks.workloads import Section, budgets_of, limits_of
 
 _SPARE: Final = 1.3
 """Times the events that are expected: whenever the driver pauses, more flow."""
@@ -45,7 +45,7 @@ class Plan:
     loads: Sequence[Load]
     mix: Mapping[str, float]
     limits: Mapping[str, Limit]
-    budgets: Mapping[str, float]
+    budgets: Mapping[str, Limit]
 
     @classmethod
     def of(cls, workload: Mapping[str, object], *, full: bool) -> Self:
@@ -81,7 +81,7 @@ class Plan:
             ],
             mix=said.numbers("mix"),
             limits=limits_of(said),
-            budgets=said.numbers("budgets"),
+            budgets=budgets_of(said),
         )
 
     @property

@@ -9,7 +9,7 @@ from benchmarks.http.judging import WARM_UPS
 from benchmarks.layout import LAYOUTS, UNIFORM, ClusterPlan
 from benchmarks.results import Limit
 from benchmarks.shapes import MOST_QUESTIONS, SHAPE_BY_NAME, Shape
-from benchmarks.workloads import Section, limits_of
+from benchmarks.workloads import Section, budgets_of, limits_of
 
 VERBS: Final = ("filter", "prioritize", "bind")
 ASKED: Final = ("never", "seen", "filtered")
@@ -35,7 +35,7 @@ class Case:
         requests: Timed ones, to each server.
         first_number: Of its questions; each case on a cluster has numbers of its own.
         limits: On ratios.
-        budgets: Upper bounds of figures.
+        budgets: Of figures and ratios.
     """
 
     verb: str
@@ -45,7 +45,7 @@ class Case:
     requests: int
     first_number: int
     limits: Mapping[str, Limit]
-    budgets: Mapping[str, float]
+    budgets: Mapping[str, Limit]
 
     def told(self) -> dict[str, str | int]:
         """Tell the case as rows have it."""
@@ -138,7 +138,7 @@ def _case(section: Section, shared: Mapping[str, Limit]) -> Case:
         requests=section.whole("requests", least=1),
         first_number=0,
         limits={**shared, **limits_of(section)},
-        budgets=section.numbers("budgets"),
+        budgets=budgets_of(section),
     )
 
 

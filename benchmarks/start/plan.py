@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from benchmarks.results import Limit
-from benchmarks.workloads import Section, limits_of
+from benchmarks.workloads import Section, budgets_of, limits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Size:
     nodes: int
     gpu_pods_per_node: int
     plain_pods: int
-    budgets: Mapping[str, float]
+    budgets: Mapping[str, Limit]
 
     @property
     def gpu_pods(self) -> int:
@@ -65,7 +65,7 @@ class Plan:
                     case.whole("nodes", least=1),
                     case.whole("gpu_pods_per_node"),
                     case.whole("plain_pods"),
-                    case.numbers("budgets"),
+                    budgets_of(case),
                 )
                 for case in said.sections("cases")
             ],

@@ -101,6 +101,24 @@ def test_limit_on_a_ratio_that_is_missing_is_broken() -> None:
     assert len(list(row.broken_limits())) == 1
 
 
+def test_the_budget_of_the_design_is_in_the_workload() -> None:
+    """In the run that it was set for: beside echo, on HTTP, with nothing pending."""
+    with_budgets = [
+        (each.burst, one)
+        for each in read_groups(load_workload("burst"))
+        for one in each.runs
+        if one.budgets
+    ]
+    ((burst, one),) = with_budgets
+    assert (one.run.node_count, burst.pods, burst.policy) == (1_000, 500, "binpack")
+    assert one.run.contender.name == "ours"
+    slow = replace(FIGURES, pods_per_second=60.0, refused_share=0.005)
+    echo = replace(FIGURES, extender="echo", pods_per_second=100.0)
+    row, _ = rows(burst, [Measured(slow, {}, one.budgets), Measured(echo, {})])
+    (missed,) = row.missed_budgets()
+    assert missed.endswith("rate_to_echo is 0.6; its budget is at least 0.7")
+
+
 def test_rows_are_told_apart() -> None:
     """By what is not as usual, too; two rows of one name could not be compared."""
     measured = [

@@ -23,13 +23,16 @@ def test_a_run_comes_back_as_it_was_written() -> None:
         figures={},
         ratios={"a": 1.0},
         limits={"a": Limit(least=0.5), "b": Limit(least=1.0, most=2.0)},
+        budgets={"a": Limit(least=0.7)},
     )
-    run = record(row(), both, churn="it ended")
+    run = record(row(), both, is_full=True, churn="it ended")
 
     again = decode_record(encode_record(run))
 
     assert list(again.rows) == list(run.rows)
     assert again.failures == {"churn": "it ended"}
+    assert again.parts == ["http", "churn"]
+    assert again.is_full
     assert encode_record(again) == encode_record(run)
 
 
@@ -47,6 +50,20 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
     """A run that is not there is named too."""
     with pytest.raises(RecordUnusable, match=r"none\.json: No such file"):
         read_record(tmp_path / "none.json")
+
+
+def test_an_earlier_run_is_read_as_well() -> None:
+    """Its budgets are numbers, and what it measured follows from rows and command."""
+    content = orjson.loads(encode_record(record(row())))
+    del content["parts"], content["is_full"]
+    content["rows"][0]["budgets"] = {"p50_ms": 2}
+    content["command"] += " --full"
+
+    again = decode_record(orjson.dumps(content))
+
+    assert again.rows == [row()]
+    assert again.parts == ["http"]
+    assert again.is_full
 
 
 def test_a_limit_has_only_the_ends_that_it_has() -> None:

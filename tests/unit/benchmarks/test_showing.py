@@ -86,11 +86,31 @@ def test_a_report_tells_budgets_and_limits() -> None:
     """Met and missed, kept and broken, and a part without rows."""
     text = report(record(row(9.0), churn="it ended\nwith a log"), ["budgets"], "plots/")
 
-    assert "| 1.50 | 2 | met |" in text
+    assert "| 1.50 | at most 2 | met |" in text
     assert "* http: verb filter, nodes 1000: p50_to_echo is 9, but at most 8" in text
     assert "**9>8**" in text
     assert "**churn has failed**, so rows are missing: it ended\n" in text
     assert "](plots/budgets.svg)" in text
+
+
+def test_a_budget_may_be_a_lower_bound_of_a_ratio() -> None:
+    """It is told like any other, before the limit; what was not measured missed it."""
+    limits = {"rate_to_echo": Limit(least=0.4)}
+    budgets = {"rate_to_echo": Limit(least=0.7), "refused_share": Limit(most=0.01)}
+    burst = Row(
+        part="burst",
+        case={"nodes": 1_000},
+        figures={},
+        ratios={"rate_to_echo": 0.5},
+        limits=limits,
+        budgets=budgets,
+    )
+    text = report(record(burst), [])
+
+    assert "| rate to echo | 0.500 | at least 0.7 | **missed** |" in text
+    assert "| refused share | - | at most 0.01 | **missed** |" in text
+    assert "**0.500<0.700**" in text
+    assert "All are kept." in text
 
 
 def test_the_same_rows_are_drawn_as_the_same_bytes(tmp_path: Path) -> None:
@@ -101,7 +121,7 @@ def test_the_same_rows_are_drawn_as_the_same_bytes(tmp_path: Path) -> None:
             part="http",
             case={"verb": "filter", "nodes": nodes, "pod": pod, **http},
             figures={"p50_ms": 1.0, "p99_ms": 2.0, "echo_p50_ms": 0.5},
-            budgets={"p50_ms": 2.0},
+            budgets={"p50_ms": Limit(most=2.0), "p99_ms": Limit(least=9.0)},
         )
         for nodes in (100, 1_000)
         for pod in ("one app", "sidecar + init + app")

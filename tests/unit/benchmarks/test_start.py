@@ -7,8 +7,9 @@ import pytest
 
 from benchmarks.api_server.objects import node_as_shown, pod_as_shown
 from benchmarks.api_server.pages import pages_of
-from benchmarks.api_server.processes import Memory
+from benchmarks.books import Memory
 from benchmarks.cluster import make_cluster
+from benchmarks.results import Limit
 from benchmarks.start.plan import Plan, Size
 from benchmarks.start.run import Started, row_of
 from benchmarks.workloads import load_workload
@@ -63,11 +64,11 @@ def test_a_plain_pod_is_what_the_size_without_any_lacks() -> None:
     """Bytes a pod are the difference of two sizes, over the pods."""
     plan = Plan.of(load_workload("start"), full=False)
     starts = [Started(4.0, 3.0, Memory(110.0, 120.0), 1.5)]
-    size = Size(10, 8, 1024 * 1024, {"bytes_per_plain_pod": 100})
+    size = Size(10, 8, 1024 * 1024, {"bytes_per_plain_pod": Limit(most=100)})
     row = row_of(plan, size, starts, resident_without=100.0)
     assert row.figures["bytes_per_plain_pod"] == pytest.approx(10.0)
     assert row.ratios == {"processor_to_reading": 2.0}
-    assert row.budgets == {"bytes_per_plain_pod": 100}
+    assert row.budgets == {"bytes_per_plain_pod": Limit(most=100)}
 
 
 def test_the_workload_is_read_both_ways() -> None:

@@ -6,7 +6,13 @@ import pytest
 
 from benchmarks.parts import PARTS
 from benchmarks.results import Limit
-from benchmarks.workloads import FOLDER, Section, WorkloadUnusable, limits_of
+from benchmarks.workloads import (
+    FOLDER,
+    Section,
+    WorkloadUnusable,
+    budgets_of,
+    limits_of,
+)
 from benchmarks.workloads import load_workload as load
 
 
@@ -44,6 +50,7 @@ def test_values_are_read_by_kind(tmp_path: Path) -> None:
     assert workload.texts("names") == ["a", "b"]
     assert workload.flag("full", default=False) is True
     assert workload.numbers("budgets") == {"p50_ms": 2.0}
+    assert budgets_of(workload) == {"p50_ms": Limit(most=2.0)}
     assert workload.numbers("absent") == {}
     assert case.text("verb", choices=["filter", "bind"]) == "filter"
     assert case.whole("requests", least=1) == 3
