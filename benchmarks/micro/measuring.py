@@ -60,12 +60,26 @@ class Measured:
 _STATISTICS: Final = {"median": "median_us", "mean": "mean_us", "min": "least_us"}
 
 
-def rows_of(report: Mapping[str, Any], limits: Mapping[str, Limit]) -> list[Row]:
+Limits = Mapping[str, Mapping[str, Limit]]
+"""By the ratio's name: on each step that has it, by `step_of`."""
+
+
+def step_of(case: Case) -> str:
+    """Name a step, whatever its size.
+
+    Example:
+        >>> step_of({"step": "place", "pod": "one app", "nodes": 1000})
+        'place, one app'
+    """
+    return ", ".join(value for value in case.values() if isinstance(value, str))
+
+
+def rows_of(report: Mapping[str, Any], limits: Limits) -> list[Row]:
     """Read rows from pytest-benchmark's JSON.
 
     Args:
         report: The whole document.
-        limits: On ratios by name; each row is held to those of the ratios it has.
+        limits: Each row is held to those of the ratios it has.
 
     Raises:
         KeyError: A step is compared with one that was not measured.
@@ -79,10 +93,11 @@ def rows_of(report: Mapping[str, Any], limits: Mapping[str, Limit]) -> list[Row]
 def _row(
     said: Mapping[str, Any],
     figures: "Mapping[_Key, Mapping[str, float]]",
-    limits: Mapping[str, Limit],
+    limits: Limits,
 ) -> Row:
     own = figures[_key(said["case"])]
     ratios = {}
+    step = step_of(said["case"])
     if "against" in said:
         against = Against(**said["against"])
         other = figures[_key(against.case)]
@@ -92,7 +107,9 @@ def _row(
         case=said["case"],
         figures=own,
         ratios=ratios,
-        limits={name: limits[name] for name in ratios if name in limits},
+        limits={
+            name: limits[name][step] for name in ratios if step in limits.get(name, {})
+        },
     )
 
 

@@ -3,13 +3,14 @@
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 import orjson
 
-from benchmarks.micro.measuring import rows_of
+from benchmarks.micro.measuring import rows_of, step_of
 from benchmarks.results import Row
 from benchmarks.workloads import Section, limits_of
 
@@ -27,7 +28,8 @@ def measure(
     """Measure every step.
 
     Raises:
-        WorkloadUnusable: The workload cannot be read.
+        WorkloadUnusable: The workload cannot be read, or has a limit on what is no
+            step, or none on one that has a ratio.
         StepsFailed: A step failed.
     """
     said = Section(workload, "micro.yaml")
@@ -42,7 +44,32 @@ def measure(
     say("building the clusters, and measuring step by step")
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         report = _run(Path(folder), sizes, said.number("max_seconds"))
-    return rows_of(report, limits_of(said))
+    limits = said.section("limits")
+    rows = rows_of(report, {ratio: limits_of(limits, ratio) for ratio in limits})
+    check_limits(limits, rows)
+    return rows
+
+
+def check_limits(limits: Section, rows: Iterable[Row]) -> None:
+    """See that each ratio of each step has its limit, and that there are no others.
+
+    Args:
+        limits: By ratio, and then by step.
+        rows: All that were measured.
+
+    Raises:
+        WorkloadUnusable: It is not so.
+    """
+    measured: defaultdict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        for ratio in row.ratios:
+            measured[ratio].add(step_of(row.case))
+    limits.only(*measured)
+    for ratio, steps in measured.items():
+        by_step = limits.section(ratio)
+        by_step.only(*sorted(steps))
+        for step in sorted(steps):
+            by_step.section(step)
 
 
 _WITH_INIT: Final = 3
