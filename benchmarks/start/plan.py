@@ -69,6 +69,6 @@ class Plan:
                 )
                 for case in said.sections("cases")
             ],
-            runs=said.whole("runs", least=1),
+            runs=said.whole("runs", least=2),
             limits=limits_of(said),
         )

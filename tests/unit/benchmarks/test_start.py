@@ -11,8 +11,8 @@ from benchmarks.books import Memory
 from benchmarks.cluster import make_cluster
 from benchmarks.results import Limit
 from benchmarks.start.plan import Plan, Size
-from benchmarks.start.run import Started, row_of
-from benchmarks.workloads import load_workload
+from benchmarks.start.run import Started, more_resident, row_of
+from benchmarks.workloads import WorkloadUnusable, load_workload
 from extender.core.kinds import NVIDIA
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
@@ -61,14 +61,32 @@ def test_objects_grow_in_size_and_not_in_meaning() -> None:
 
 
 def test_a_plain_pod_is_what_the_size_without_any_lacks() -> None:
-    """Bytes a pod are the difference of two sizes, over the pods."""
+    """Bytes a pod are the difference of two sizes' medians, over the pods."""
     plan = Plan.of(load_workload("start"), full=False)
-    starts = [Started(4.0, 3.0, Memory(110.0, 120.0), 1.5)]
-    size = Size(10, 8, 1024 * 1024, {"bytes_per_plain_pod": Limit(most=100)})
-    row = row_of(plan, size, starts, resident_without=100.0)
-    assert row.figures["bytes_per_plain_pod"] == pytest.approx(10.0)
+    starts = [
+        Started(4.0, 3.0, Memory(resident, 120.0), 1.5)
+        for resident in (110.0, 109.0, 111.0)
+    ]
+    budgets = {"bytes_per_plain_pod_at_most": Limit(most=100)}
+    size = Size(10, 8, 1024 * 1024, budgets)
+    row = row_of(plan, size, starts, resident_without=[100.0, 101.0, 99.0])
+    assert row.figures["bytes_per_plain_pod_at_most"] == pytest.approx(10.0)
+    assert row.figures["resident_spread_mib"] == pytest.approx(2.0)
     assert row.ratios == {"processor_to_reading": 2.0}
-    assert row.budgets == {"bytes_per_plain_pod": Limit(most=100)}
+    assert row.budgets == budgets
+
+
+@pytest.mark.parametrize("resident", [[95.0, 98.0], [101.0, 98.0], [100.0, 103.0]])
+def test_no_difference_is_told_that_cannot_be_seen(resident: list[float]) -> None:
+    """Least of all a negative one: equal starts differ by as much."""
+    assert more_resident(resident, [100.0, 100.5]) == pytest.approx(3.0)
+
+
+def test_one_start_of_each_size_is_not_enough() -> None:
+    """Nothing would be known of how far apart two of them are."""
+    workload = {**load_workload("start"), "runs": 1}
+    with pytest.raises(WorkloadUnusable, match=r"start\.yaml: runs is 1, but must be"):
+        Plan.of(workload, full=False)
 
 
 def test_the_workload_is_read_both_ways() -> None:
