@@ -24,10 +24,23 @@ class Load:
     Attributes:
         name: As the report shows it.
         rates: Events a second, by collection.
+        is_seen: Whether all pods that are asked about ask for the same.
     """
 
     name: str
     rates: Mapping[str, float]
+    is_seen: bool = False
+
+    @classmethod
+    def of(cls, section: Section) -> Self:
+        """Read one.
+
+        Raises:
+            WorkloadUnusable: A value is missing or of another kind.
+        """
+        section.only("name", "rates", "asked")
+        asked = section.text("asked", default="never", choices=("never", "seen"))
+        return cls(section.text("name"), section.numbers("rates"), asked == "seen")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +88,7 @@ class Plan:
             churn_seconds=said.number("churn_seconds"),
             alone_seconds=said.number("alone_seconds"),
             shapes=[SHAPE_BY_NAME[name] for name in names],
-            loads=[
-                Load(load.text("name"), load.numbers("rates"))
-                for load in said.sections("loads")
-            ],
+            loads=[Load.of(load) for load in said.sections("loads")],
             mix=said.numbers("mix"),
             limits=limits_of(said),
             budgets=budgets_of(said),

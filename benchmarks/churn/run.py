@@ -62,7 +62,8 @@ class _Run:
         """Measure every shape."""
         for shape in self._plan.shapes:
             say(f"{self._load.name}: {shape.name}")
-            asker = Asker(self._connection, shape, self._plan.cluster)
+            is_seen = self._load.is_seen
+            asker = Asker(self._connection, shape, self._plan.cluster, is_seen)
             yield self._measured(asker)
 
     def _measured(self, asker: Asker) -> Taken:

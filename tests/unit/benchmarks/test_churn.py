@@ -10,11 +10,11 @@ from benchmarks.api_server.objects import plain_pod, pod_as_shown
 from benchmarks.api_server.paced import Paced
 from benchmarks.churn.absorbed import absorbed
 from benchmarks.churn.asking import check
-from benchmarks.churn.plan import Plan
+from benchmarks.churn.plan import Load, Plan
 from benchmarks.churn.taken import Taken
 from benchmarks.cluster import make_cluster
 from benchmarks.connection import AnswerUnusable
-from benchmarks.workloads import WorkloadUnusable, load_workload
+from benchmarks.workloads import Section, WorkloadUnusable, load_workload
 from extender.core.kinds import NVIDIA
 from extender.state.audit import audit
 from extender.state.events import NodeSeen, PodGone, PodSeen, Synced
@@ -127,6 +127,15 @@ def test_a_lag_is_what_was_sent_and_not_taken_in() -> None:
     assert row.figures["absorbed_per_second"] == 95
     assert row.ratios["absorbed_to_sent"] == pytest.approx(0.95)
     assert row.ratios["p99_to_calm"] == pytest.approx(1.5)
+
+
+def test_a_load_says_whether_its_requests_are_seen() -> None:
+    """They are not, where nothing is said; a mistyped word is told."""
+    loads = Plan.of(load_workload("churn"), full=False).loads
+    assert [load.is_seen for load in loads] == [False, False, True]
+    wrong = Section({"name": "pods", "rates": {}, "asked": "sen"}, "churn.yaml")
+    with pytest.raises(WorkloadUnusable, match=r"churn\.yaml: asked is 'sen'"):
+        Load.of(wrong)
 
 
 def test_the_workload_is_read_both_ways() -> None:
