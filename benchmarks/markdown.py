@@ -9,6 +9,7 @@ from benchmarks.results import Row
 
 _ALT: Final[Mapping[str, str]] = {
     "budgets": "Each figure that has a budget, as a share of it",
+    "burst": "Pods bound a second, by burst, beside the echo extenders",
     "http-nodes": "Median of each verb by nodes, beside the echo server",
     "http-pods": "Filter by what a pod asks for: median and p99",
 }

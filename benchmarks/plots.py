@@ -48,7 +48,10 @@ def _figures(rows: Sequence[Row]) -> Iterator[tuple[str, Figure]]:
     by_pod = [row for row in rows if _is_of_pod(row)]
     if by_pod:
         yield "http-pods", _pods(by_pod)
-    drawn = {"http"}
+    bursts = [row for row in rows if row.part == "burst"]
+    if bursts:
+        yield "burst", _bursts(bursts)
+    drawn = {"http", "burst"}
     for group in groups(rows):
         if group.part not in drawn:
             drawn.add(group.part)
@@ -150,6 +153,42 @@ def _pods(rows: Sequence[Row]) -> Figure:
     axes.set_xlabel(f"filter at {nodes:,} nodes, never asked before, ms")
     axes.legend(frameon=False)
     return figure
+
+
+def _bursts(rows: Sequence[Row]) -> Figure:
+    """Show pods a second of each run, below the burst that it is of."""
+    bursts: dict[str, list[Row]] = {}
+    for row in rows:
+        bursts.setdefault(case_text(row.case, _burst_keys(row)), []).append(row)
+    figure, axes = _bars_of(len(rows) + len(bursts))
+    places, labels, rates, colours = [], [], [], []
+    title_at = 0
+    for title, runs in bursts.items():
+        axes.text(0, title_at, f" {title}", va="center", fontsize=8, weight="bold")
+        for place, row in enumerate(runs, title_at + 1):
+            places.append(place)
+            labels.append(case_text(row.case, _run_keys(row)))
+            rates.append(row.figures["pods_per_second"])
+            is_ours = str(row.case["extender"]).startswith("ours")
+            colours.append(_OURS if is_ours else _ECHO)
+        title_at += 1 + len(runs)
+    bars = axes.barh(places, rates, color=colours)
+    axes.set_yticks(places, labels, fontsize=8)
+    axes.margins(x=0.12, y=0.02)
+    axes.bar_label(bars, [number(rate) for rate in rates], padding=3, fontsize=8)
+    axes.set_xlabel("pods bound a second; grey are those that decide nothing")
+    return figure
+
+
+_RUN_KEYS: Final = ("extender", "pending", "tls")
+
+
+def _run_keys(row: Row) -> list[str]:
+    return [key for key in row.case if key in _RUN_KEYS]
+
+
+def _burst_keys(row: Row) -> list[str]:
+    return [key for key in row.case if key not in _RUN_KEYS]
 
 
 def _first_figure(group: Group) -> Figure:

@@ -1,6 +1,7 @@
 """Tables fit a terminal, plots repeat byte by byte, and pages take figures."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,12 @@ def test_the_same_rows_are_drawn_as_the_same_bytes(tmp_path: Path) -> None:
         for nodes in (100, 1_000)
         for pod in ("one app", "sidecar + init + app")
     ]
-    rows.append(wide_row(1))
+    rows.append(replace(wide_row(1), part="micro"))
+    for extender in ("echo", "ours"):
+        case: Case = {"nodes": 100, "pods": 500, "extender": extender}
+        for pending in ({}, {"pending": 2_000}):
+            figures = {"pods_per_second": 50.0}
+            rows.append(Row(part="burst", case={**case, **pending}, figures=figures))
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()
     second.mkdir()
@@ -134,7 +140,7 @@ def test_the_same_rows_are_drawn_as_the_same_bytes(tmp_path: Path) -> None:
     names = write_plots(rows, first)
     write_plots(rows, second)
 
-    assert names == ["budgets", "http-nodes", "http-pods", "burst"]
+    assert names == ["budgets", "http-nodes", "http-pods", "burst", "micro"]
     for name in names:
         for ending in ("svg", "png"):
             drawn = (first / f"{name}.{ending}").read_bytes()
