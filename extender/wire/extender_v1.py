@@ -83,7 +83,7 @@ def _read_in_two(
     head, text = parts
     args, known = decoded_or_none(head), lists.known(text)
     names = decoded_or_none(text) if known is None else known
-    if not isinstance(args, dict) or args["NodeNames"] is not None or names is None:
+    if not isinstance(args, dict) or names is None:
         return None
     read = _read({**args, "NodeNames": names}, reader)
     if known is None and read.node_names is not None:
@@ -110,7 +110,7 @@ def _node_names(names: object) -> tuple[NodeName, ...]:
         return names  # remembered
     if not isinstance(names, list):
         raise MalformedBody("NodeNames", shown(names), "a list")
-    if set(map(type, names)) <= {str}:
+    if all(issubclass(each, str) for each in set(map(type, names))):
         unique = dict.fromkeys(names)
         if "" not in unique:
             return tuple(unique)
@@ -182,8 +182,7 @@ def encode_host_priorities(node_names: Sequence[NodeName], scores: Int64s) -> by
         >>> encode_host_priorities(names, np.array([2, 7, 2]))[:47]
         b'[{"Host":"n2","Score":7},{"Host":"n1","Score":2'
 
-    Cost: one encoding of the names for each of the few different scores. Between two
-    names of a list stands what cannot stand within one, since quotes are escaped there.
+    Cost: one encoding of the names for each of the few different scores.
     """
     groups = []
     for score in np.unique(scores)[::-1].tolist():
@@ -191,10 +190,23 @@ def encode_host_priorities(node_names: Sequence[NodeName], scores: Int64s) -> by
         names = node_names
         if not has_score.all():
             names = [node_names[each] for each in np.flatnonzero(has_score).tolist()]
-        end = b'","Score":%d}' % score
-        listed = orjson.dumps(names)[2:-2].replace(b'","', end + b',{"Host":"')
-        groups.append(b'{"Host":"' + listed + end)
+        groups.append(_with_score(names, score))
     return b"[" + b",".join(groups) + b"]"
+
+
+def _with_score(names: Sequence[NodeName], score: int) -> bytes:
+    """Write nodes that have the same score, without the brackets around them.
+
+    A list of names is put in order by replacing what stands between two of them. Where
+    no backslash is written, no name holds a quote, and the quotes of a list stand
+    around its names alone; else each node is written as an object of its own.
+    """
+    listed = orjson.dumps(names)
+    if b"\\" in listed:
+        return orjson.dumps([{"Host": name, "Score": score} for name in names])[1:-1]
+    end = b'","Score":%d}' % score
+    between = end + b',{"Host":"'
+    return b'{"Host":"' + listed[2:-2].replace(b'","', between) + end
 
 
 def decode_binding_args(body: bytes) -> BindingArgs:

@@ -12,6 +12,8 @@ from extender.core.model import NodeName
 
 NAMES_KEY: Final = b'"NodeNames":'
 
+_ESCAPE: Final = b"\\"
+
 _LISTS_KEPT: Final = 8
 _LONGEST_KEPT: Final = 2 * 2**20
 """Bytes of one list; 15,000 long names are 0.6 MB."""
@@ -44,9 +46,11 @@ def cut_names(body: bytes) -> tuple[bytes, bytes] | None:
 
     Returns:
         The body with null in its place, and the text of the list; None where it does
-        not stand there. If both are JSON, and null is what stands at the key then,
-        they say what the body says: within a string the key's first quote would be
-        escaped, and within a nested object one brace would be missing at the end.
+        not stand there. If both are JSON, they say what the body says. For the quote
+        before the key is not escaped, so it either ends a string, and then no JSON
+        goes on with a letter, or begins one. Then the key is a whole key; and since
+        the first part ends with the brace after its null, it is the outermost object's
+        last, so none that is spelled the same counts instead.
 
     Example:
         >>> cut_names(b'{"Pod":{},"NodeNames":["n1","n2"]}')
@@ -55,8 +59,10 @@ def cut_names(body: bytes) -> tuple[bytes, bytes] | None:
         True
     """
     at = body.rfind(NAMES_KEY)
+    if at < 0 or body[at - 1 : at] == _ESCAPE:
+        return None
     text = body[at + len(NAMES_KEY) : -1]
-    if at < 0 or not (text.startswith(b"[") and body.endswith(b"]}")):
+    if not (text.startswith(b"[") and body.endswith(b"]}")):
         return None
     return body[:at] + NAMES_KEY + b"null}", text
 

@@ -1,13 +1,14 @@
 """What is written for the wire reads back, whatever it is."""
 
 import json
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 import orjson
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from extender.core.kinds import NVIDIA
@@ -221,18 +222,76 @@ TAILS = (
     b'"X":{"NodeNames":["n1"]}',
     b'"NodeNames":["\\"NodeNames\\":[n1]"]}',
     b'"NodeNames":["a\\\\","b"]}',
+    b'"x\\"NodeNames":["n1"]}',
+    b'"NodeNames":null,"x\\"NodeNames":["n1"]}',
+    b'"x\\\\"NodeNames":["n1"]}',
+    b'"X":",\\"NodeNames":["n1"]}',
+    b'"X":"{\\"NodeNames\\":[","{\\"NodeNames":["n1"]}',
+    b'"NodeNames":["n1"],",\\"NodeNames":["n2"]}',
+    b'"NodeNames":["n1"],"\\u004eodeNames":["n2"]}',
+    b'"\\u004eodeNames":["n1"],"NodeNames":["n2"]}',
+    b'"X":1 , "NodeNames":["n1"]}',
 )
 """How a body may end."""
 
 
-@given(st.sampled_from(TAILS), st.sampled_from(TAILS))
-def test_body_is_read_the_same_when_its_list_is_cut_out(one: bytes, two: bytes) -> None:
+HEADS = tuple(
+    b'{"Pod":' + orjson.dumps(POD) + b',"Nodes":' + nodes + b","
+    for nodes in (b"null", b'{"items":[{"metadata":{"name":"n0"}}]}')
+)
+"""How a body may begin."""
+
+
+@given(st.sampled_from(HEADS), st.sampled_from(TAILS), st.sampled_from(TAILS))
+def test_body_is_read_the_same_when_its_list_is_cut_out(
+    head: bytes, one: bytes, two: bytes
+) -> None:
     """The same arguments or the same error; the second time from memory."""
+    assert_read_the_same(head, (one, two, one, two))
+
+
+pieces = st.sampled_from(
+    [*'",:{}[]\\ n', '"NodeNames"', "NodeNames", '"NodeNames":["n1"]}', '["n1"]']
+)
+"""What has a meaning in JSON, and what a list of names is found by."""
+
+texts = st.lists(pieces, max_size=4).map("".join)
+keys = texts | st.tuples(texts, st.just("NodeNames")).map("".join)
+
+
+def written(members: Iterable[tuple[str, object]]) -> str:
+    """Write the rest of an object, in which a key may come more than once."""
+    pairs = (f"{json.dumps(key)}:{_compact(value)}" for key, value in members)
+    return ",".join(pairs) + "}"
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+members = st.tuples(keys, st.none() | texts | st.lists(texts, max_size=2))
+last_members = st.tuples(keys, st.lists(texts, min_size=1, max_size=2))
+tails = st.builds(
+    lambda before, last: written([*before, last]),
+    st.lists(members, max_size=2),
+    last_members,
+) | texts.map(lambda text: f'"X":"{text}NodeNames":["n1"]}}')
+"""Ends of bodies, of which the second kind may be no JSON."""
+
+
+@given(st.sampled_from(HEADS), st.lists(tails, min_size=1, max_size=3))
+def test_any_keys_and_texts_are_read_the_same_when_a_list_is_cut_out(
+    head: bytes, ends: list[str]
+) -> None:
+    """Also where quotes and backslashes make a part of a text look like the key."""
+    assert_read_the_same(head, [each.encode() for each in (*ends, *ends)])
+
+
+def assert_read_the_same(head: bytes, ends: Iterable[bytes]) -> None:
+    """Read bodies with and without memory, and compare."""
     lists = NodeLists()
-    head = b'{"Pod":' + orjson.dumps(POD) + b',"Nodes":null,'
-    for tail in (one, two, one, two):
-        body = head + tail
-        assert read_or_told(body, lists) == read_or_told(body, None)
+    for end in ends:
+        assert read_or_told(head + end, lists) == read_or_told(head + end, None)
 
 
 def read_or_told(body: bytes, lists: NodeLists | None) -> ExtenderArgs | str:
@@ -251,11 +310,20 @@ def test_same_list_is_the_same_tuple() -> None:
     assert first.node_names is again.node_names
 
 
-@given(st.lists(names, unique=True), st.data())
-def test_priorities_read_back(listed: list[str], data: st.DataObject) -> None:
-    """Each name with its score, whatever is in the name."""
-    scores = [data.draw(st.integers(0, 10)) for _ in listed]
-    written = encode_host_priorities(list(map(NodeName, listed)), np.array(scores, int))
-    assert {one["Host"]: one["Score"] for one in json.loads(written)} == dict(
-        zip(listed, scores, strict=True)
+hostile = st.text('",\\\\{}[]:b\x00\n\x7f\u2028') | names
+"""Names of what would end a string, and any other."""
+
+
+@given(st.lists(st.tuples(hostile, st.integers(0, 3))))
+@example([('",', 1), ("b", 1)])
+@example([("\\", 1), (",", 1), ("", 1)])
+@example([("", 1), (",", 1), ("", 1), ("b", 0)])
+def test_priorities_read_back(scored: list[tuple[str, int]]) -> None:
+    """Each name with its score, the best first, whatever is in the name."""
+    written = encode_host_priorities(
+        [NodeName(name) for name, _ in scored],
+        np.array([score for _, score in scored], np.int64),
+    )
+    assert [(one["Host"], one["Score"]) for one in json.loads(written)] == sorted(
+        scored, key=lambda pair: -pair[1]
     )

@@ -97,6 +97,9 @@ BODY_DECODERS: Final[dict[str, Callable[[bytes], object]]] = {
 @example(body=b"[" * 100_000)
 @example(body=b'{"Pod":' + b"[" * 1_000 + b"]" * 1_000 + b"}")
 @example(body=b'{"Pod":' + b'{"metadata":' * 1_000 + b"1" + b"}" * 1_001)
+@example(body=b'{"Pod":{},"x\\"NodeNames":["n1"]}')
+@example(body=b'{"NodeNames":null,"Pod":{},"x\\"NodeNames":["n1"]}')
+@example(body=b'"NodeNames":["n1"]}')
 @example(body=b'{"PodName":' + b"[" * 1_000 + b"]" * 1_000 + b"}")
 def test_any_body_is_read_or_refused(
     decode: Callable[[bytes], object], body: bytes
