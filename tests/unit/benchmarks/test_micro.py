@@ -76,8 +76,8 @@ LIMITED = {"place": {"most": 1.2}}
         ({}, "limits.per_node is missing, but must be a mapping"),
         ({"per_node": {}}, "limits.per_node.place is missing, but must be a mapping"),
         (
-            {"per_node": {**LIMITED, "plcae": {"most": 3}}},
-            "limits.per_node.plcae is {'most': 3}, but must be left out; known",
+            {"per_node": {**LIMITED, "places": {"most": 3}}},
+            "limits.per_node.places is {'most': 3}, but must be left out; known",
         ),
     ],
 )
