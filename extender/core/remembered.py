@@ -55,7 +55,8 @@ class RememberedAnswers:
         """Answer a request on some of the nodes.
 
         Args:
-            cards: All nodes of the bucket, as they are now.
+            cards: All columns of the bucket, as they are now; those whose node has gone
+                have no cards.
             columns: int64 (K,); the nodes in question.
             request: At least one container asks for a device.
 
@@ -66,7 +67,7 @@ class RememberedAnswers:
         for a request that is new, unless few are in question.
         """
         known = self._by_request.pop(request, None)
-        if known is None and len(columns) * _ALL_ABOVE < cards.node_count:
+        if known is None and len(columns) * _ALL_ABOVE < len(_taken(cards)):
             return answer(cards.of_nodes(columns), request)
         known = self._refreshed(known, cards, request)
         self._by_request[request] = known
@@ -77,13 +78,28 @@ class RememberedAnswers:
     def _refreshed(
         self, known: _Remembered | None, cards: Cards, request: PodRequest
     ) -> _Remembered:
-        node_count = cards.node_count
-        if known is None or len(known.answers.fits) != node_count:
-            return _Remembered(answer(cards, request), self._change)
-        changed = np.flatnonzero(self._changed_at[:node_count] > known.change)
-        if len(changed) * _ALL_ABOVE > node_count:
-            return _Remembered(answer(cards, request), self._change)
+        column_count = cards.node_count
+        if known is None or len(known.answers.fits) != column_count:
+            return _Remembered(_judged(cards, request), self._change)
+        changed = np.flatnonzero(self._changed_at[:column_count] > known.change)
+        if len(changed) * _ALL_ABOVE > column_count:
+            return _Remembered(_judged(cards, request), self._change)
         if changed.size:
             known.answers.put(changed, answer(cards.of_nodes(changed), request))
         known.change = self._change
         return known
+
+
+def _taken(cards: Cards) -> Int64s:
+    """Find the columns that have a node: where many have gone, few of all."""
+    return np.flatnonzero(cards.card_counts)
+
+
+def _judged(cards: Cards, request: PodRequest) -> Answers:
+    """Judge every node; columns without one have any answer."""
+    taken = _taken(cards)
+    if len(taken) * _ALL_ABOVE >= cards.node_count:
+        return answer(cards, request)
+    answers = Answers.blank(cards.node_count)
+    answers.put(taken, answer(cards.of_nodes(taken), request))
+    return answers
