@@ -24,18 +24,13 @@ from extender.core.reasons import CODES, Reason
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Some of the asked nodes, all in one bucket.
+    """A bucket that has some of the asked nodes.
 
     Attributes:
-        cards: At least the asked nodes; more where copying them out would cost more
-            than judging them.
-        columns: int64 (K,); the asked nodes' places in `cards`.
-        positions: int64 (K,); their places in the list that was asked for.
+        cards: All of its columns.
     """
 
     cards: Cards
-    columns: Int64s
-    positions: Int64s
 
 
 class Fleet:
@@ -151,14 +146,11 @@ class Fleet:
         Cost: one dictionary look-up per name, and that of `Bucket.answers`; nodes of
         `without` and `beside` are judged apart.
         """
-        changes = [(holding, 1) for holding in beside]
-        if without is not None:
-            changes.append((without, -1))
+        changes = _changes(without, beside)
         found = Answers.blank(len(node_names))
         is_judged = np.zeros(len(node_names), np.bool_)
         for number, columns, positions in self._by_bucket(node_names):
-            bucket = self._buckets[number]
-            answers = bucket.answers(columns, request)
+            answers = self._buckets[number].answers(columns, request)
             if changes:
                 self._judge_apart(number, columns, request, changes, answers)
             found.put(positions, answers)
@@ -188,11 +180,26 @@ class Fleet:
         }
         positions = np.flatnonzero(np.isin(columns, list(places)))
         if positions.size:
-            bucket = self._buckets[number]
-            apart, at = columns[positions], np.arange(len(positions))
-            cards = bucket.cards().of_nodes(apart)
-            changed = self._changed(cards, bucket, apart, at, changes)
-            answers.put(positions, answer(changed, request))
+            cards = self._changed(number, columns[positions], changes)
+            answers.put(positions, answer(cards, request))
+
+    def _changed(
+        self, number: int, columns: Int64s, changes: Sequence[tuple[Holding, int]]
+    ) -> Cards:
+        """Copy nodes of a bucket out, and count something else on them."""
+        bucket = self._buckets[number]
+        here = []
+        for holding, sign in changes:
+            place = self._place_of.get(holding.node_name, _NOWHERE)
+            if place >> _COLUMN_BITS == number:
+                column = place & _COLUMN_MASK
+                positions = bucket.positions(column)
+                here += [
+                    Change(each, positions, holding, sign)
+                    for each in np.flatnonzero(columns == column).tolist()
+                ]
+        cards = bucket.cards().of_nodes(columns)
+        return cards.changed(here) if here else cards
 
     def _by_bucket(
         self, node_names: Sequence[NodeName]
@@ -219,53 +226,12 @@ class Fleet:
             self._looked_up.append((node_names, found))
         return found
 
-    def select(
-        self,
-        node_names: Sequence[NodeName],
-        without: Holding | None = None,
-        beside: Sequence[Holding] = (),
-    ) -> list[Selected]:
-        """Look up the cards of nodes, bucket by bucket.
-
-        Args:
-            node_names: Any names; those without cards that count are left out.
-            without: As for `answers`.
-            beside: As for `answers`.
-
-        Cost: one dictionary look-up per name, and one copy of the bucket's arrays
-        where only a few of its nodes are asked for.
-        """
-        changes = [(holding, 1) for holding in beside]
-        if without is not None:
-            changes.append((without, -1))
-        selected = []
-        for number, columns, positions in self._by_bucket(node_names):
-            bucket = self._buckets[number]
-            cards, judged = bucket.cards().narrowed(columns)
-            cards = self._changed(cards, bucket, columns, judged, changes)
-            selected.append(Selected(cards, judged, positions))
-        return selected
-
-    def _changed(
-        self,
-        cards: Cards,
-        bucket: Bucket,
-        columns: Int64s,
-        at: Int64s,
-        changes: Sequence[tuple[Holding, int]],
-    ) -> Cards:
-        """Count something else on nodes of a bucket: at `columns` there, `at` here."""
-        here = []
-        for holding, sign in changes:
-            place = self._place_of.get(holding.node_name, _NOWHERE)
-            if place != _NOWHERE and self._at(place)[0] is bucket:
-                column = self._at(place)[1]
-                positions = bucket.positions(column)
-                here += [
-                    Change(each, positions, holding, sign)
-                    for each in at[columns == column].tolist()
-                ]
-        return cards.changed(here) if here else cards
+    def select(self, node_names: Sequence[NodeName]) -> list[Selected]:
+        """Look up the buckets of nodes; those without cards that count have none."""
+        return [
+            Selected(self._buckets[number].cards())
+            for number, _, _ in self._by_bucket(node_names)
+        ]
 
     def node(
         self,
@@ -273,11 +239,22 @@ class Fleet:
         without: Holding | None = None,
         beside: Sequence[Holding] = (),
     ) -> Cards | None:
-        """Look up one node, as `select`: its cards alone; None where none counts."""
+        """Copy one node's cards out.
+
+        Args:
+            node_name: Any name.
+            without: As for `answers`.
+            beside: As for `answers`.
+
+        Returns:
+            The cards of this node alone, in column 0; None where none counts.
+        """
+        place = self._place_of.get(node_name, _NOWHERE)
+        if place == _NOWHERE:
+            return None
+        number, column = place >> _COLUMN_BITS, place & _COLUMN_MASK
         here = [holding for holding in beside if holding.node_name == node_name]
-        for selected in self.select([node_name], without, here):
-            return selected.cards.of_nodes(selected.columns)
-        return None
+        return self._changed(number, np.array([column]), _changes(without, here))
 
     def _bucket_number(self, card_count: int) -> int:
         width = 1 << (card_count - 1).bit_length()
@@ -296,6 +273,16 @@ _COLUMN_MASK: Final = (1 << _COLUMN_BITS) - 1
 _NOWHERE: Final = -1
 """A place is a bucket's number and, in the low bits, a column: one integer, so that
 5,000 names become an array in one pass."""
+
+
+def _changes(
+    without: Holding | None, beside: Sequence[Holding]
+) -> list[tuple[Holding, int]]:
+    """List what to count besides, and what to take back."""
+    changes = [(holding, 1) for holding in beside]
+    if without is not None:
+        changes.append((without, -1))
+    return changes
 
 
 def _why_unusable(node: Node) -> Reason:

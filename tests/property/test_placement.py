@@ -8,7 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from extender.core.cards import Cards
-from extender.core.fleet import Fleet, Selected
+from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import (
     NOTHING,
@@ -203,19 +203,15 @@ def actual_outcomes(
         reason = fleet.why_unusable(name)
         if reason is not None:
             found[name] = Outcome(reason.value)
-    for selected in fleet.select(names):
-        placement = place(selected.cards, request)
-        scores = node_scores(selected.cards, placement.peak, request.node_policy)
-        for column, position in _pairs(selected):
+    for number, columns, positions in fleet._by_bucket(names):
+        cards = fleet._buckets[number].cards()
+        placement = place(cards, request)
+        scores = node_scores(cards, placement.peak, request.node_policy)
+        for column, position in zip(columns.tolist(), positions.tolist(), strict=True):
             found[names[position]] = _outcome(
-                selected.cards, placement, column, int(scores[column])
+                cards, placement, column, int(scores[column])
             )
     return found
-
-
-def _pairs(selected: Selected) -> list[tuple[int, int]]:
-    columns, positions = selected.columns.tolist(), selected.positions.tolist()
-    return list(zip(columns, positions, strict=True))
 
 
 def _outcome(cards: Cards, placement: Placement, column: int, score: int) -> Outcome:

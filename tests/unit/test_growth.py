@@ -226,15 +226,14 @@ def looks_up_in_a_list(_extender: Extender, args: ExtenderArgs) -> object:
 
 def passes_over_all_for_each(extender: Extender, args: ExtenderArgs) -> object:
     """Be quadratic in elements, though linear in instructions."""
-    (selected,) = extender.ledger.fleet.select(args.candidates)
-    used = selected.cards.used
+    (bucket,) = extender.ledger.fleet._buckets
+    used = bucket.cards().used
     return [used.sum() for _ in args.candidates]
 
 
 def compares_all_pairs(extender: Extender, args: ExtenderArgs) -> object:
     """Be quadratic in memory, in one operation."""
-    (selected,) = extender.ledger.fleet.select(args.candidates)
-    columns = selected.columns
+    columns = extender.ledger.fleet._places(list(args.candidates))
     return columns[:, None] == columns[None, :]
 
 
@@ -284,9 +283,9 @@ def test_what_walks_over_the_placed_pods_is_found(
     [
         lambda extender: [name for name in extender.ledger.nodes],  # noqa: C416
         lambda extender: list(extender.ledger.nodes),
-        lambda extender: extender.ledger.fleet.select(list(extender.ledger.nodes)),
+        lambda extender: extender.ledger.fleet._places(list(extender.ledger.nodes)),
     ],
-    ids=["walks all nodes", "copies all nodes", "selects all nodes"],
+    ids=["walks all nodes", "copies all nodes", "looks up all nodes"],
 )
 def test_an_event_that_looks_at_every_node_is_found(
     fault: Callable[[Extender], object], monkeypatch: pytest.MonkeyPatch

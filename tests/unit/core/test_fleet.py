@@ -1,11 +1,13 @@
 """Nodes come, change and go; what is held on them stays with whoever keeps it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from extender.core.bucket import Bucket, NodeTotals
-from extender.core.cards import Interned
+from extender.core.cards import Cards, Interned
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import DeviceUUID, NodeName, Usage
@@ -21,6 +23,23 @@ NOTHING_HELD = NodeTotals({GPU_A: Usage()}, frozenset(), 0, 0)
 def names(count: int) -> list[NodeName]:
     """Name many nodes."""
     return [NodeName(f"node-{number}") for number in range(count)]
+
+
+def cards_of(
+    fleet: Fleet,
+    name: NodeName,
+    without: Holding | None = None,
+    beside: Sequence[Holding] = (),
+) -> Cards:
+    """See the cards of a node that has some."""
+    cards = fleet.node(name, without, beside)
+    assert cards is not None
+    return cards
+
+
+def uuids_of(cards: Cards) -> list[DeviceUUID]:
+    """Name the cards of the first node, in their order."""
+    return [cards.device_uuid(at, 0) for at in range(int(cards.card_counts[0]))]
 
 
 def test_what_is_added_is_summed_by_card_and_taken_back_whole() -> None:
@@ -118,9 +137,9 @@ def test_a_freed_column_is_used_again_with_nothing_left_in_it() -> None:
     )
     fleet.remove(N1)
     fleet.put(node(N3, card("GPU-c"), card("GPU-d", index=1)), [])
-    (selected,) = fleet.select([N3])
-    cards = selected.cards.of_nodes(selected.columns)
-    assert selected.cards.node_count == 2
+    cards = cards_of(fleet, N3)
+    (bucket,) = fleet._buckets
+    assert bucket.cards().node_count == 2
     assert fleet.totals(N3) == NodeTotals(
         {DeviceUUID("GPU-c"): Usage(), DeviceUUID("GPU-d"): Usage()}, frozenset(), 0, 0
     )
@@ -135,17 +154,12 @@ def test_an_empty_column_has_no_cards() -> None:
     """It is judged with the others, quietly, and never asked for."""
     fleet = fleet_of([node(N1, A), node(N2, B)])
     fleet.remove(N1)
-    (selected,) = fleet.select([N2])
-    empty = next(
-        column
-        for column in range(selected.cards.node_count)
-        if column not in selected.columns
-    )
-    assert not selected.cards.exists[:, empty].any()
-    assert selected.cards.card_counts[empty] == 0
-    assert selected.cards.capacity[..., empty].sum() == 0
-    fits = place(selected.cards, request(app())).fits
-    assert fits.tolist() == [column != empty for column in range(2)]
+    (bucket,) = fleet._buckets
+    cards = bucket.cards()
+    assert not cards.exists[:, 0].any()
+    assert cards.card_counts[0] == 0
+    assert cards.capacity[..., 0].sum() == 0
+    assert place(cards, request(app())).fits.tolist() == [False, True]
 
 
 def test_a_freed_column_tells_of_no_card() -> None:
@@ -167,10 +181,8 @@ def test_buckets_grow_and_keep_what_they_have() -> None:
     for number, name in enumerate(names(100)):
         totals = NodeTotals({GPU_A: Usage(1, number)}, frozenset(), number, 0)
         assert fleet.totals(name) == totals
-    (selected,) = fleet.select(names(100))
-    assert selected.cards.capacity[1, 0, selected.columns].tolist() == [
-        number + 1 for number in range(100)
-    ]
+    sizes = [cards_of(fleet, name).capacity[1, 0, 0] for name in names(100)]
+    assert sizes == [number + 1 for number in range(100)]
 
 
 @pytest.mark.parametrize(
@@ -179,38 +191,30 @@ def test_buckets_grow_and_keep_what_they_have() -> None:
 def test_nodes_are_padded_to_the_next_power_of_two(card_count: int, width: int) -> None:
     """So that one wide node costs the others nothing."""
     cards = [card(f"GPU-{index}", index=index) for index in range(card_count)]
-    (selected,) = fleet_of([node(N1, *cards)]).select([N1])
-    assert selected.cards.exists.shape[0] == width
-    assert selected.cards.exists[:, 0].sum() == card_count
+    exists = cards_of(fleet_of([node(N1, *cards)]), N1).exists
+    assert exists.shape == (width, 1)
+    assert exists.sum() == card_count
 
 
-def test_nodes_of_other_widths_are_selected_bucket_by_bucket() -> None:
-    """Each asked node once, at its position; unknown ones are left out."""
+def test_nodes_of_other_widths_each_have_their_own_cards() -> None:
+    """In two buckets; an unknown node has none."""
     fleet = fleet_of([node(N1, A), node(N2, A, B), node(N3, B)])
-    asked = [N3, NodeName("n9"), N2, N1]
-    found = {}
-    for selected in fleet.select(asked):
-        for column, position in zip(selected.columns, selected.positions, strict=True):
-            codes = selected.cards.uuid_codes[:, column]
-            found[asked[position]] = [
-                selected.cards.interned.uuids[code] for code in codes
-            ]
-    assert found == {N1: [GPU_A], N2: [GPU_A, GPU_B], N3: [GPU_B]}
+    found = [uuids_of(cards_of(fleet, name)) for name in (N1, N2, N3)]
+    assert found == [[GPU_A], [GPU_A, GPU_B], [GPU_B]]
+    assert fleet.node(NodeName("n9")) is None
 
 
 @pytest.mark.parametrize("asked", [1, 4, 5, 10])
 def test_few_of_many_nodes_are_copied_out(asked: int) -> None:
     """Up to half of them; from half on, all are judged where they stand."""
     fleet = fleet_of([node(name, A) for name in names(10)])
-    for name in names(10):
-        fleet.add(held(name, {"GPU-a": Usage(1, int(name[5:]))}))
-    wanted = names(10)[::-1][:asked]
-    (selected,) = fleet.select(wanted)
-    memory = selected.cards.used[1, 0, selected.columns].tolist()
-    assert [memory[where] for where in selected.positions.argsort()] == [
-        int(name[5:]) for name in wanted
-    ]
-    assert selected.cards.node_count == (asked if asked < 5 else 10)
+    for number, name in enumerate(names(10)):
+        fleet.add(held(name, {"GPU-a": Usage(1, number)}))
+    (bucket,) = fleet._buckets
+    wanted = np.arange(10)[::-1][:asked]
+    cards, columns = bucket.cards().narrowed(wanted)
+    assert cards.used[1, 0, columns].tolist() == wanted.tolist()
+    assert cards.node_count == (asked if asked < 5 else 10)
 
 
 def test_a_holding_is_left_out_on_its_node_only() -> None:
@@ -221,30 +225,36 @@ def test_a_holding_is_left_out_on_its_node_only() -> None:
     fleet = fleet_of([node(N1, A, B), node(N2, A, B), node(N3, A)], [own])
     fleet.add(held(N2, {"GPU-a": Usage(1, 7_000)}))
     before = [fleet.totals(name) for name in (N1, N2, N3)]
-    wide, narrow = fleet.select([N1, N2, N3], without=own)
-    assert wide.cards.used[1, 0, wide.columns].tolist() == [0, 7_000]
-    assert wide.cards.kubelet_slots[wide.columns].tolist() == [0, 0]
-    assert not wide.cards.quarantines.any()
-    assert narrow.cards.used.sum() == 0
+    seen = [cards_of(fleet, name, own) for name in (N1, N2, N3)]
+    assert [cards.used[1].sum() for cards in seen] == [0, 7_000, 0]
+    assert [cards.kubelet_slots[0] for cards in seen] == [0, 0, 0]
+    assert not any(cards.quarantines.any() for cards in seen)
     assert [fleet.totals(name) for name in (N1, N2, N3)] == before
 
 
-def test_what_is_selected_cannot_be_written() -> None:
+def test_what_is_seen_of_a_bucket_cannot_be_written() -> None:
     """The fleet alone changes its totals."""
-    (selected,) = fleet_of([node(N1, A)]).select([N1])
-    for array in selected.cards.arrays().values():
+    (bucket,) = fleet_of([node(N1, A)])._buckets
+    for array in bucket.cards().arrays().values():
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+def test_what_is_written_into_a_copy_stays_there() -> None:
+    """The cards of one node are the caller's own."""
+    fleet = fleet_of([node(N1, A)])
+    for array in cards_of(fleet, N1).arrays().values():
+        array[...] = 1
+    assert fleet.totals(N1) == NOTHING_HELD
 
 
 def test_a_closure_is_left_out_on_its_node_only() -> None:
     """The node is open for the pod that closes it, and for nobody else."""
     own = Holding(N1, {}, hides_devices=True)
     fleet = fleet_of([node(N1, A), node(N2, A)], [own])
-    (selected,) = fleet.select([N1, N2], without=own)
-    (unchanged,) = fleet.select([N1, N2])
-    assert selected.cards.closures[selected.columns].tolist() == [0, 0]
-    assert unchanged.cards.closures[unchanged.columns].tolist() == [1, 0]
+    without = [cards_of(fleet, name, own).closures.tolist() for name in (N1, N2)]
+    unchanged = [cards_of(fleet, name).closures.tolist() for name in (N1, N2)]
+    assert (without, unchanged) == ([[0], [0]], [[1], [0]])
 
 
 def test_holdings_are_counted_besides_for_one_question_only() -> None:
@@ -258,8 +268,9 @@ def test_holdings_are_counted_besides_for_one_question_only() -> None:
         held(N3, {"GPU-a": Usage(1, 9_000)}),
     ]
     before = [fleet.totals(name) for name in (N1, N2)]
-    (selected,) = fleet.select([N1, N2], own, coming)
-    assert selected.cards.used[1, 0, selected.columns].tolist() == [110, 1]
+    seen = [cards_of(fleet, name, own, coming) for name in (N1, N2)]
+    assert [cards.used[1, 0].tolist() for cards in seen] == [[110], [1]]
+    assert fleet.node(N3, own, coming) is None
     assert [fleet.totals(name) for name in (N1, N2)] == before
 
 
@@ -287,7 +298,7 @@ def test_a_node_that_goes_is_forgotten_and_may_go_again() -> None:
         fleet.remove(name)
         assert fleet.totals(name) is None
         assert fleet.why_unusable(name) is Reason.NODE_UNREGISTERED
-    assert fleet.select([N1, N2, N3]) == []
+        assert fleet.node(name) is None
 
 
 def test_a_node_may_lose_its_cards_and_have_them_back() -> None:
@@ -304,10 +315,5 @@ def test_a_node_may_lose_its_cards_and_have_them_back() -> None:
 def test_cards_stand_by_index_then_uuid() -> None:
     """Whatever the order in which the node lists them."""
     listed = [card("GPU-c", index=1), card("GPU-b", index=2), card("GPU-a", index=2)]
-    (selected,) = fleet_of([node(N1, *listed)]).select([N1])
-    codes = selected.cards.uuid_codes[:3, 0]
-    assert [selected.cards.interned.uuids[code] for code in codes] == [
-        "GPU-c",
-        "GPU-a",
-        "GPU-b",
-    ]
+    found = uuids_of(cards_of(fleet_of([node(N1, *listed)]), N1))
+    assert found == ["GPU-c", "GPU-a", "GPU-b"]
