@@ -1,5 +1,6 @@
 """Answers that are remembered are those that would be given anew."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hypothesis import given
@@ -8,10 +9,11 @@ from hypothesis import strategies as st
 from extender.core.arrays import MEMORY
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import DeviceUUID, Node, NodeName
-from extender.verbs.filter import filter_nodes
+from extender.core.model import DeviceUUID, Node, NodeName, Pod
+from extender.verbs.filter import FilterDecision, filter_nodes
+from extender.verbs.prioritize import score_nodes
 from tests.strategies import devices, pod_requests, used_amounts
-from tests.values import N1, N2, app, card, fleet_of, node, pod, request, scored
+from tests.values import N1, N2, app, card, fleet_of, node, pod, request
 
 NAMES = tuple(NodeName(f"n{number}") for number in range(6))
 
@@ -38,12 +40,16 @@ class Books:
         self.nodes.pop(name, None)
         self.fleet.remove(name)
 
-    def anew(self) -> Fleet:
-        """Make the same fleet from nothing."""
-        fleet = Fleet()
-        for each in self.nodes.values():
-            fleet.put(each, self.held_on(each.name))
-        return fleet
+    def anew(self, held: Sequence[Holding]) -> Fleet:
+        """Make a fleet of the same nodes from nothing, with this held there."""
+        return fleet_of(list(self.nodes.values()), held)
+
+    def without(self, own: Holding | None, coming: Sequence[Holding]) -> Fleet:
+        """Make it as it is without what one pod holds, and with what is to come."""
+        held = [*self.held, *coming]
+        if own is not None:
+            held.remove(own)
+        return self.anew(held)
 
 
 def drawn_node(data: st.DataObject, name: NodeName) -> Node:
@@ -60,6 +66,8 @@ def drawn_holding(data: st.DataObject, books: Books) -> Holding:
     """Draw what a pod holds on a card of a node that is there, or on none."""
     name = data.draw(st.sampled_from(NAMES))
     there = books.nodes.get(name)
+    if data.draw(st.integers(0, 9)) == 0:
+        return Holding(name, {}, hides_devices=True)
     if there is None or not there.devices:
         return Holding(name, {}, 1)
     on = data.draw(st.sampled_from(there.devices))
@@ -67,9 +75,29 @@ def drawn_holding(data: st.DataObject, books: Books) -> Holding:
     return Holding(name, {on.device_uuid: usage}, usage.slots)
 
 
+def judged(
+    fleet: Fleet,
+    asking: Pod,
+    names: Sequence[NodeName],
+    own: Holding | None = None,
+    coming: Sequence[Holding] = (),
+) -> tuple[FilterDecision, list[int]]:
+    """Answer as filter does, and as prioritize does."""
+    scores = score_nodes(fleet, asking, names, own, coming).tolist()
+    return filter_nodes(fleet, asking, names, own, coming), scores
+
+
+counts = st.integers(0, 3)
+"""Of pods that are about to come; most nodes have none."""
+
+
 @given(st.data())
 def test_remembered_answers_are_as_fresh_ones(data: st.DataObject) -> None:
-    """Whatever changes between, and whichever nodes are in question."""
+    """Whatever changes between, and whichever nodes are in question.
+
+    Where the pod itself holds room, or others are to come, a fleet with just that held
+    gives the same; and what is remembered stays as it was.
+    """
     books = Books()
     requests = [data.draw(pod_requests()) for _ in range(2)]
     for name in NAMES:
@@ -89,11 +117,12 @@ def test_remembered_answers_are_as_fresh_ones(data: st.DataObject) -> None:
         asking = pod("p", data.draw(st.sampled_from(requests)))
         names = data.draw(st.sampled_from([NAMES, NAMES[:2], tuple(reversed(NAMES))]))
         own = data.draw(st.sampled_from([None, *books.held]))
-        fresh = books.anew()
-        expected = filter_nodes(fresh, asking, names, own)
-        assert filter_nodes(books.fleet, asking, names, own) == expected
-        expected_scores = scored(books.anew(), asking, names, own)
-        assert scored(books.fleet, asking, names, own) == expected_scores
+        coming = [drawn_holding(data, books) for _ in range(data.draw(counts))]
+        expected = judged(books.without(own, coming), asking, names)
+        assert judged(books.fleet, asking, names, own, coming) == expected
+        if data.draw(st.booleans()):
+            expected = judged(books.anew(books.held), asking, names)
+            assert judged(books.fleet, asking, names) == expected
 
 
 def test_a_change_that_is_not_noted_is_not_seen() -> None:
