@@ -1,8 +1,8 @@
 """The bursts of ``benchmarks/workloads/burst.yaml``, one after another."""
 
 import statistics
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -23,11 +23,19 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One run of a burst, and what its ratios must be, and are to be."""
+    """One run of a burst.
+
+    Attributes:
+        run: Which.
+        limits: What its ratios must be.
+        budgets: What its ratios and figures are to be.
+        is_quick: As for `Group`, of which it is one.
+    """
 
     run: Run
     limits: Mapping[str, Limit]
     budgets: Mapping[str, Limit]
+    is_quick: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +68,23 @@ def measure(workload: Mapping[str, object], *, full: bool, say: Say) -> list[Row
         WorkloadUnusable: The workload is not as it should be.
         BurstFailed: A run did not end as it should; notes have the logs.
     """
-    groups = [each for each in read_groups(workload) if full or each.is_quick]
+    groups = read_groups(workload)
+    if not full:
+        groups = quick(groups)
     try:
         binaries = built(say)
     except pytest.fail.Exception as error:
         raise BurstFailed(str(error)) from error
     return [row for group in groups for row in _measured(group, binaries, say)]
+
+
+def quick(groups: Sequence[Group]) -> list[Group]:
+    """Keep what is run where there are minutes only."""
+    return [
+        replace(each, runs=tuple(one for one in each.runs if one.is_quick))
+        for each in groups
+        if each.is_quick
+    ]
 
 
 def _measured(group: Group, binaries: Binaries, say: Say) -> list[Row]:
@@ -133,7 +152,7 @@ def _group(
 
 
 def _wanted(section: Section, node_count: int, limits: Mapping[str, Limit]) -> Wanted:
-    section.only("extender", "pending", "tls", "limits", "budgets")
+    section.only("extender", "pending", "tls", "quick", "limits", "budgets")
     contender = CONTENDERS[section.text("extender", choices=list(CONTENDERS))]
     is_secure = section.flag("tls", default=False)
     if is_secure and not contender.is_ours:
@@ -145,4 +164,9 @@ def _wanted(section: Section, node_count: int, limits: Mapping[str, Limit]) -> W
         is_secure=is_secure,
     )
     common = limits if contender.is_ours else {}
-    return Wanted(one, {**common, **limits_of(section)}, budgets_of(section))
+    return Wanted(
+        one,
+        {**common, **limits_of(section)},
+        budgets_of(section),
+        is_quick=section.flag("quick", default=True),
+    )

@@ -20,7 +20,7 @@ from benchmarks.burst.objects import (
     nodes,
     pending_pods,
 )
-from benchmarks.burst.part import read_groups
+from benchmarks.burst.part import quick, read_groups
 from benchmarks.burst.rows import Measured, rows
 from benchmarks.burst.scheduler_metrics import SchedulerMetrics
 from benchmarks.results import Limit
@@ -260,6 +260,24 @@ def test_workload_has_what_is_to_be_measured() -> None:
         ("spread", "ours"),
     }
     assert any(each.is_quick for each in groups)
+
+
+def test_no_run_is_in_the_workload_twice() -> None:
+    """Two rows of one name could not be compared with those of an earlier run."""
+    groups = read_groups(load_workload("burst"))
+    names = [(each.burst, one.run) for each in groups for one in each.runs]
+    assert len(set(names)) == len(names)
+
+
+def test_a_quick_run_takes_what_is_marked() -> None:
+    """Bursts that are, and of their runs those that are not left out."""
+    left_out = {**RUN, "pending": 9, "quick": False}
+    marked = {**GROUP, "quick": True, "runs": [RUN, left_out]}
+    groups = read_groups({"limit_seconds": 1, "bursts": [GROUP, marked]})
+
+    (group,) = quick(groups)
+    assert [one.run.pending for one in groups[1].runs] == [0, 9]
+    assert [one.run.pending for one in group.runs] == [0]
 
 
 RUN: Final[Json] = {"extender": "ours"}
