@@ -1,5 +1,6 @@
 """Plots of a run, the same bytes for the same figures."""
 
+import math
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -67,10 +68,10 @@ def _budgets(rows: Sequence[Row]) -> Figure:
         if (value := row.value(name)) is not None
     ]
     labels = [label for label, _ in measured]
-    shares = [min(share, _LONGEST_SHARE) for _, share in measured]
+    shares = [share for _, share in measured]
     figure, axes = _bars_of(len(shares), inches=0.36)
     colours = [_OURS if share <= 1 else _MISSED for share in shares]
-    _bars(axes, labels, shares, colours)
+    _bars(axes, labels, shares, colours, longest=_LONGEST_SHARE)
     axes.axvline(1.0, color=_ECHO, linewidth=1)
     axes.set_xlabel("share of the budget: left of the line is met")
     return figure
@@ -223,8 +224,14 @@ def _bars(
     values: Sequence[float],
     colours: Sequence[str],
     label: str | None = None,
+    longest: float = math.inf,
 ) -> None:
-    bars = axes.barh(range(len(values)), values, color=colours, label=label)
+    widths = [min(value, longest) for value in values]
+    bars = axes.barh(range(len(values)), widths, color=colours, label=label)
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
     axes.margins(x=0.12)
-    axes.bar_label(bars, [number(value) for value in values], padding=3, fontsize=8)
+    axes.bar_label(bars, [_told(value) for value in values], padding=3, fontsize=8)
+
+
+def _told(value: float) -> str:
+    return number(value) if math.isfinite(value) else "∞"
