@@ -223,6 +223,7 @@ def _bars(
     labels: Sequence[str],
     values: Sequence[float],
     colours: Sequence[str],
+    *,
     label: str | None = None,
     longest: float = math.inf,
 ) -> None:

@@ -107,7 +107,7 @@ def test_the_budget_of_the_design_is_in_the_workload() -> None:
         (each.burst, one)
         for each in read_groups(load_workload("burst"))
         for one in each.runs
-        if one.budgets
+        if "rate_to_echo" in one.budgets
     ]
     ((burst, one),) = with_budgets
     assert (one.run.node_count, burst.pods, burst.policy) == (1_000, 500, "binpack")
@@ -244,7 +244,8 @@ def test_workload_has_what_is_to_be_measured() -> None:
     for each in groups:
         for one in each.runs:
             if one.run.pending:
-                assert one.limits["rate_to_no_pending"].least == 0.5
+                assert one.budgets["rate_to_no_pending"].least == 0.5
+                assert one.limits["rate_to_no_pending"].least
             if one.run.contender.is_ours:
                 assert one.limits["writes_per_pod"].most == 3
     assert any(one.run.is_secure for each in groups for one in each.runs)
