@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy, Release
 from extender.core.policies import Burst
@@ -23,8 +24,9 @@ class SchedulingSettings:
     kind: Kind = NVIDIA
     """Names and defaults of the kind of device that is scheduled."""
 
-    device_policy: Policy = Policy.SPREAD
-    """For pods that name no card policy. HAMi's default."""
+    device_policy: DevicePolicy = SPREAD_CARDS
+    """For pods that name no card policy, and the weights of all that name none.
+    HAMi's default."""
 
     node_policy: Policy = Policy.BINPACK
     """For pods that name no node policy. HAMi's default."""

@@ -12,6 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+from extender.core.device_policy import (
+    EQUAL_WEIGHTS,
+    SPREAD_CARDS,
+    CardKey,
+    DevicePolicy,
+    Weights,
+)
 from extender.core.model import (
     ContainerRequest,
     ContainerUsage,
@@ -217,7 +224,8 @@ class Refused:
         container_index: The first container that could not be placed, in the order
             of placing; None when the node refuses the pod as a whole.
         codes: The first rule that refused, per device that refused.
-        node_code: Why no device was asked, if none was.
+        node_code: Why no device was asked, if none was; or why too few of those that
+            passed are at one NUMA node.
     """
 
     container_index: int | None
@@ -300,11 +308,12 @@ def _take(
     preferred: set[DeviceUUID],
 ) -> tuple[DeviceUUID, ...] | Refused:
     asked = request.containers[index]
+    policy = request.device_policy
     passing: list[Device] = []
     codes: dict[DeviceUUID, str] = {}
     for device, _ in loaded:
         used = working[device.device_uuid]
-        code = refusal_code(device, used, asked, request.selection)
+        code = refusal_code(device, used, asked, request.selection, policy)
         if code is None:
             passing.append(device)
         else:
@@ -312,17 +321,37 @@ def _take(
     if len(passing) < asked.count:
         return Refused(index, codes)
 
-    def order(device: Device) -> tuple[bool, Fraction, int, DeviceUUID]:
-        score = device_score(device, working[device.device_uuid])
-        return (
-            device.device_uuid not in preferred,
-            -score if request.device_policy is Policy.BINPACK else score,
-            device.index,
-            device.device_uuid,
-        )
+    def order(device: Device) -> tuple[object, ...]:
+        used = working[device.device_uuid]
+        keys = [card_key(device, used, key, policy.weights) for key in policy.keys]
+        is_other = device.device_uuid not in preferred
+        return (is_other, *keys, device.index, device.device_uuid)
 
     passing.sort(key=order)
+    if policy.on_one_numa_node and asked.count:
+        together = [
+            [each for each in passing if each.numa_node == first.numa_node]
+            for first in passing
+        ]
+        passing = next((some for some in together if len(some) >= asked.count), [])
+        if not passing:
+            return Refused(index, codes, "NumaNotFit")
     return tuple(device.device_uuid for device in passing[: asked.count])
+
+
+def card_key(device: Device, used: Usage, key: CardKey, weights: Weights) -> Fraction:
+    """Give what one sort key says of a device; the lowest is tried first."""
+    match key:
+        case CardKey.LEAST_USED:
+            return device_score(device, used, weights)
+        case CardKey.MOST_USED:
+            return -device_score(device, used, weights)
+        case CardKey.FEWEST_CONTAINERS:
+            return Fraction(used.slots)
+        case CardKey.HIGHEST_NUMA:
+            return Fraction(-device.numa_node)
+        case CardKey.LOWEST_NUMA:
+            return Fraction(device.numa_node)
 
 
 def _hold(
@@ -343,20 +372,26 @@ def _memory_needed(device: Device, asked: ContainerRequest) -> int:
     return device.capacity.memory_mib * asked.memory_percent // 100
 
 
-def device_score(device: Device, used: Usage) -> Fraction:
-    """Score how full a device is: 0 to 30, and 0 when it lacks any capacity."""
+def device_score(
+    device: Device, used: Usage, weights: Weights = EQUAL_WEIGHTS
+) -> Fraction:
+    """Score how full a device is, and 0 when it lacks any capacity."""
     capacity = device.capacity
     if 0 in (capacity.slots, capacity.core_percent, capacity.memory_mib):
         return Fraction(0)
     return 10 * (
-        Fraction(used.slots, capacity.slots)
-        + Fraction(used.core_percent, capacity.core_percent)
-        + Fraction(used.memory_mib, capacity.memory_mib)
+        weights.slots * Fraction(used.slots, capacity.slots)
+        + weights.cores * Fraction(used.core_percent, capacity.core_percent)
+        + weights.memory * Fraction(used.memory_mib, capacity.memory_mib)
     )
 
 
 def refusal_code(
-    device: Device, used: Usage, asked: ContainerRequest, selection: Selection
+    device: Device,
+    used: Usage,
+    asked: ContainerRequest,
+    selection: Selection,
+    policy: DevicePolicy = SPREAD_CARDS,
 ) -> str | None:
     """Name the first rule by which a device refuses one container; None if none does.
 
@@ -369,9 +404,11 @@ def refusal_code(
         ("CardNotHealth", not device.is_healthy),
         ("CardCordoned", device.is_cordoned),
         ("CardTypeMismatch", not _type_is_accepted(device, selection)),
+        ("ModeNotFit", device.mode not in (selection.modes or device.mode)),
         ("CardUuidMismatch", not _uuid_is_accepted(device, selection)),
         ("CardMigModeUnsupported", device.mode == "mig"),
         ("CardTimeSlicingExhausted", capacity.slots <= used.slots),
+        ("ExclusiveDeviceAllocateConflict", policy.is_exclusive and used.slots > 0),
         (
             "CardInsufficientMemory",
             memory_needed <= 0 or capacity.memory_mib - used.memory_mib < memory_needed,
@@ -453,9 +490,13 @@ def _assignments(
     open_now = [
         device
         for device, used in loaded
-        if refusal_code(device, used, asked, request.selection) is None
+        if refusal_code(device, used, asked, request.selection, request.device_policy)
+        is None
     ]
     for chosen in combinations(open_now, asked.count):
+        numa_nodes = {device.numa_node for device in chosen}
+        if request.device_policy.on_one_numa_node and len(numa_nodes) > 1:
+            continue
         taken = [device.device_uuid for device in chosen]
         after = list(loaded)
         if request.lifetimes[index] is not Lifetime.INIT:

@@ -6,6 +6,13 @@ from typing import Final, TypeVar
 
 from hypothesis import strategies as st
 
+from extender.core.device_policy import (
+    BINPACK_CARDS,
+    EQUAL_WEIGHTS,
+    SPREAD_CARDS,
+    DevicePolicy,
+    Weights,
+)
 from extender.core.model import (
     MAX_INT32,
     ContainerRequest,
@@ -24,6 +31,7 @@ from extender.core.model import (
     Selection,
     Usage,
 )
+from extender.wire.device_policies import device_policy_of, on_one_numa_node
 from tests.oracles import Loaded, kubelet_slots
 
 _T = TypeVar("_T")
@@ -191,6 +199,7 @@ def devices(draw: st.DrawFn, device_uuid: DeviceUUID = DEVICE_UUIDS[0]) -> Devic
         is_healthy=draw(_mostly(usual=True, odd=[False])),
         is_cordoned=draw(_mostly(usual=False, odd=[True])),
         mode=draw(_mostly("hami-core", odd=["", "mps", "mig", "mig"])),
+        numa_node=draw(st.sampled_from([0, 0, 1, 4])),
     )
 
 
@@ -255,6 +264,23 @@ def selections(draw: st.DrawFn) -> Selection:
         avoid_types=draw(st.sampled_from([(), (), ("tesla",), ("nvidia",)])),
         use_uuids=draw(st.none() | some_uuids),
         avoid_uuids=draw(st.just(frozenset[DeviceUUID]()) | some_uuids),
+        modes=draw(st.sampled_from([None, None, "hami-core", "mps,mig"])),
+    )
+
+
+@st.composite
+def device_policies(draw: st.DrawFn) -> DevicePolicy:
+    """Draw how cards are chosen: plainly in half of the cases."""
+    if draw(st.booleans()):
+        return draw(st.sampled_from([SPREAD_CARDS, BINPACK_CARDS]))
+    words = st.sampled_from(["binpack", "spread", "numa", "mutex"])
+    policy = device_policy_of(",".join(draw(st.lists(words, min_size=1, max_size=3))))
+    assert policy is not None
+    amounts = st.integers(0, 3)
+    weights = st.builds(Weights, slots=amounts, memory=amounts, cores=st.just(1))
+    return replace(
+        on_one_numa_node(policy) if draw(st.booleans()) else policy,
+        weights=draw(st.just(EQUAL_WEIGHTS) | weights),
     )
 
 
@@ -275,7 +301,7 @@ def pod_requests(
         lifetimes=lifetimes,
         containers=asked,
         selection=draw(selections()),
-        device_policy=draw(st.sampled_from(Policy)),
+        device_policy=draw(device_policies()),
         node_policy=draw(st.sampled_from(Policy)),
         kubelet_slots=kubelet_slots(lifetimes, asked),
     )

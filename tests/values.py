@@ -7,6 +7,7 @@ For tests of the rooms behind the wire; tests that go through the wire use
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import (
@@ -81,7 +82,7 @@ IDLE_APP = Asked(Lifetime.APP, ContainerRequest())
 def request(
     *containers: Asked,
     selection: Selection = ANY_DEVICE,
-    cards: Policy = Policy.SPREAD,
+    cards: DevicePolicy = SPREAD_CARDS,
     nodes: Policy = Policy.BINPACK,
 ) -> PodRequest:
     """Put containers together, in start order."""
@@ -137,6 +138,7 @@ def card(
     is_healthy: bool = True,
     is_cordoned: bool = False,
     mode: str = "hami-core",
+    numa: int = 0,
 ) -> Device:
     """Register a card."""
     return Device(
@@ -147,6 +149,7 @@ def card(
         is_healthy,
         is_cordoned,
         mode,
+        numa,
     )
 
 

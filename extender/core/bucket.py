@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from extender.core.answers import Answers
-from extender.core.arrays import Int64s
+from extender.core.arrays import Int32s, Int64s
 from extender.core.cards import Cards, Change, Interned
 from extender.core.holding import Holding
 from extender.core.model import DeviceUUID, Node, PodRequest, Usage
@@ -27,12 +27,14 @@ class NodeTotals:
         quarantined: Cards that count as full.
         kubelet_slots: Device ids that kubelet has set aside.
         closures: Unreadable allocations that name no card of the node.
+        held_exclusively: Cards that nobody may join.
     """
 
     used: Mapping[DeviceUUID, Usage]
     quarantined: frozenset[DeviceUUID]
     kubelet_slots: int
     closures: int
+    held_exclusively: frozenset[DeviceUUID] = frozenset()
 
 
 class Bucket:
@@ -61,6 +63,7 @@ class Bucket:
         self._remembered.note_change(column)
         cards = self._cards
         ordered = sorted(devices, key=lambda card: (card.index, card.device_uuid))
+        numa_nodes = sorted({device.numa_node for device in devices})
         for position, device in enumerate(ordered):
             at = (position, column)
             size = device.capacity
@@ -71,8 +74,10 @@ class Bucket:
             cards.is_unhealthy[at] = not device.is_healthy
             cards.is_cordoned[at] = device.is_cordoned
             cards.is_mig[at] = device.mode == MIG_MODE
-            cards.model_codes[at] = self._interned.model_code(device.model)
-            cards.uuid_codes[at] = self._interned.uuid_code(device.device_uuid)
+            cards.numa_ranks[at] = numa_nodes.index(device.numa_node)
+            cards.mode_codes[at] = self._interned.modes.code(device.mode)
+            cards.model_codes[at] = self._interned.models.code(device.model)
+            cards.uuid_codes[at] = self._interned.uuids.code(device.device_uuid)
         cards.card_counts[column] = len(ordered)
         cards.allocatable_slots[column] = node.allocatable_slots
         self._positions[column] = {
@@ -126,11 +131,8 @@ class Bucket:
                 device_uuid: Usage(*cards.used[:, position, column].tolist())
                 for device_uuid, position in positions.items()
             },
-            quarantined=frozenset(
-                device_uuid
-                for device_uuid, position in positions.items()
-                if cards.quarantines[position, column]
-            ),
+            quarantined=_where(cards.quarantines[:, column], positions),
+            held_exclusively=_where(cards.exclusive_pods[:, column], positions),
             kubelet_slots=int(cards.kubelet_slots[column]),
             closures=int(cards.closures[column]),
         )
@@ -152,3 +154,12 @@ class Bucket:
         for name, array in larger.arrays().items():
             array[..., :size] = kept[name]
         self._cards = larger
+
+
+def _where(
+    counts: Int32s, positions: Mapping[DeviceUUID, int]
+) -> frozenset[DeviceUUID]:
+    """Name the cards whose count is not 0; int32 (W,)."""
+    return frozenset(
+        device_uuid for device_uuid, position in positions.items() if counts[position]
+    )

@@ -1,8 +1,8 @@
 """Some nodes' cards as arrays."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,9 @@ _PER_CARD: Final = {
     "is_cordoned": np.bool_,
     "is_mig": np.bool_,
     "quarantines": np.int32,
+    "exclusive_pods": np.int32,
+    "numa_ranks": np.int32,
+    "mode_codes": np.int32,
     "model_codes": np.int32,
     "uuid_codes": np.int32,
 }
@@ -40,35 +43,43 @@ _PER_NODE: Final = {
     "closures": np.int32,
 }
 _ARRAYS: Final = (*_PER_DIMENSION, *_PER_CARD, *_PER_NODE)
-_USE: Final = ("used", "quarantines", "kubelet_slots", "closures")
+_USE: Final = ("used", "quarantines", "exclusive_pods", "kubelet_slots", "closures")
 
 _Array = npt.NDArray[Any]
+_Word = TypeVar("_Word", bound=Hashable)
+
+
+class Words(Generic[_Word]):
+    """Words as small numbers, from 1; 0 is padding. Append-only."""
+
+    def __init__(self, padding: _Word) -> None:
+        self.by_code: list[_Word] = [padding]
+        self._code_of: dict[_Word, int] = {}
+
+    def code(self, word: _Word) -> int:
+        """Give a word's number; one that is new gets the next."""
+        code = self._code_of.get(word)
+        if code is None:
+            code = self._code_of[word] = len(self.by_code)
+            self.by_code.append(word)
+        return code
+
+    def known(self, words: Iterable[_Word]) -> list[int]:
+        """Give the numbers of those words that have one."""
+        return [self._code_of[word] for word in words if word in self._code_of]
+
+    def where(self, predicate: Callable[[_Word], bool]) -> Mask:
+        """Ask of each word; bool, by number."""
+        return np.array([predicate(word) for word in self.by_code], np.bool_)
 
 
 class Interned:
-    """UUIDs and types as small numbers. Append-only; shared by all of a fleet."""
+    """UUIDs, types and modes as small numbers; shared by all of a fleet."""
 
     def __init__(self) -> None:
-        self.uuids: list[DeviceUUID] = [DeviceUUID("")]
-        self.code_of_uuid: dict[DeviceUUID, int] = {}
-        self.models: list[str] = []
-        self._code_of_model: dict[str, int] = {}
-
-    def uuid_code(self, device_uuid: DeviceUUID) -> int:
-        """Give a UUID's number, from 1; 0 is padding."""
-        code = self.code_of_uuid.get(device_uuid)
-        if code is None:
-            code = self.code_of_uuid[device_uuid] = len(self.uuids)
-            self.uuids.append(device_uuid)
-        return code
-
-    def model_code(self, model: str) -> int:
-        """Give a type's number, from 0."""
-        code = self._code_of_model.get(model)
-        if code is None:
-            code = self._code_of_model[model] = len(self.models)
-            self.models.append(model)
-        return code
+        self.uuids = Words(DeviceUUID(""))
+        self.models = Words("")
+        self.modes = Words("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +116,17 @@ class Cards:
         is_cordoned: bool (W, N).
         is_mig: bool (W, N); the card is in MIG mode.
         quarantines: int32 (W, N); unreadable allocations that name the card.
-        model_codes: int32 (W, N); index into the interned types.
-        uuid_codes: int32 (W, N); index into the interned UUIDs; 0 is padding.
+        exclusive_pods: int32 (W, N); pods that hold the card and let nobody join.
+        numa_ranks: int32 (W, N); place of the card's NUMA node among its node's, from
+            0, in the order of their numbers.
+        mode_codes: int32 (W, N); number of the interned mode.
+        model_codes: int32 (W, N); number of the interned type.
+        uuid_codes: int32 (W, N); number of the interned UUID.
         card_counts: int64 (N,).
         allocatable_slots: int64 (N,); kubelet's device ids.
         kubelet_slots: int64 (N,); device ids that kubelet has set aside.
         closures: int32 (N,); unreadable allocations that name no card of the node.
-        interned: UUIDs and types by number.
+        interned: UUIDs, types and modes by number; 0 is padding.
     """
 
     capacity: Int64s
@@ -122,6 +137,9 @@ class Cards:
     is_cordoned: Mask
     is_mig: Mask
     quarantines: Int32s
+    exclusive_pods: Int32s
+    numa_ranks: Int32s
+    mode_codes: Int32s
     model_codes: Int32s
     uuid_codes: Int32s
     card_counts: Int64s
@@ -153,11 +171,11 @@ class Cards:
 
     def device_uuid(self, position: int, column: int) -> DeviceUUID:
         """Give one card's UUID."""
-        return self.interned.uuids[int(self.uuid_codes[position, column])]
+        return self.interned.uuids.by_code[int(self.uuid_codes[position, column])]
 
     def model(self, position: int, column: int) -> str:
         """Give one card's registered type."""
-        return self.interned.models[int(self.model_codes[position, column])]
+        return self.interned.models.by_code[int(self.model_codes[position, column])]
 
     def arrays(self) -> Mapping[str, _Array]:
         """List every array by its name."""
@@ -202,6 +220,8 @@ class Cards:
                 self.used[SLOTS, position, column] += sign * usage.slots
                 self.used[MEMORY, position, column] += sign * usage.memory_mib
                 self.used[CORES, position, column] += sign * usage.core_percent
+                if change.holding.is_exclusive and usage.slots:
+                    self.exclusive_pods[position, column] += sign
         self.kubelet_slots[column] += sign * change.holding.kubelet_slots
         if change.holding.hides_devices or change.holding.quarantined:
             self._apply_unreadable(change)

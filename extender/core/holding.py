@@ -16,6 +16,7 @@ class Holding:
         kubelet_slots: Device ids that kubelet keeps for the pod.
         quarantined: Devices that count as full, since the pod's allocation names
             them but cannot be read.
+        is_exclusive: Whether nobody may join the pod on its devices.
         hides_devices: Whether the pod may hold devices that its allocation does not
             tell. Where the node has none of `quarantined`, it takes no new pods.
     """
@@ -25,3 +26,4 @@ class Holding:
     kubelet_slots: int = 0
     quarantined: tuple[DeviceUUID, ...] = ()
     hides_devices: bool = False
+    is_exclusive: bool = False

@@ -50,8 +50,11 @@ class Kind:
     avoid_uuid_annotation: str
     """Pod annotation: cards that are not accepted."""
 
-    unbuilt_annotations: tuple[str, ...] = ()
-    """Pod annotations that HAMi honours and this version reads as unset."""
+    numa_bind_annotation: str | None = None
+    """Pod annotation: all cards of a container on one NUMA node."""
+
+    mode_annotation: str | None = None
+    """Pod annotation: accepted modes of cards."""
 
     memory_factor: int = 1
     """MiB per unit of `memory_resource`; below 1 counts as 1."""
@@ -76,5 +79,6 @@ NVIDIA: Final = Kind(
     avoid_type_annotation="nvidia.com/nouse-gputype",
     use_uuid_annotation="nvidia.com/use-gpuuuid",
     avoid_uuid_annotation="nvidia.com/nouse-gpuuuid",
-    unbuilt_annotations=("nvidia.com/numa-bind", "nvidia.com/vgpu-mode"),
+    numa_bind_annotation="nvidia.com/numa-bind",
+    mode_annotation="nvidia.com/vgpu-mode",
 )

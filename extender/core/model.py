@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final, NewType, Self
 
+from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
+
 NodeName = NewType("NodeName", str)
 DeviceUUID = NewType("DeviceUUID", str)
 PodUID = NewType("PodUID", str)
@@ -256,19 +258,22 @@ class Selection:
         avoid_types: None of these may be in the type.
         use_uuids: Accepted devices. None is no constraint; empty matches nothing.
         avoid_uuids: Devices that are not accepted.
+        modes: The mode word of an accepted device is somewhere in this text, or it
+            has none. None is no constraint.
     """
 
     use_types: tuple[str, ...] | None = None
     avoid_types: tuple[str, ...] = ()
     use_uuids: frozenset[DeviceUUID] | None = None
     avoid_uuids: frozenset[DeviceUUID] = frozenset()
+    modes: str | None = None
 
 
 ANY_DEVICE: Final = Selection()
 
 
 class Policy(StrEnum):
-    """Which of several fitting devices, or nodes, is preferred."""
+    """Which of several fitting nodes is preferred."""
 
     BINPACK = "binpack"
     SPREAD = "spread"
@@ -292,7 +297,7 @@ class PodRequest:
         lifetimes: One per container, in start order.
         containers: One request per container, in start order.
         selection: Which devices are accepted.
-        device_policy: Which fitting device is preferred.
+        device_policy: How containers choose among the devices that would serve.
         node_policy: Which fitting node is preferred.
         kubelet_slots: Device ids that kubelet sets aside for the pod, by
             Kubernetes' own formula.
@@ -301,7 +306,7 @@ class PodRequest:
     lifetimes: tuple[Lifetime, ...]
     containers: tuple[ContainerRequest, ...]
     selection: Selection = ANY_DEVICE
-    device_policy: Policy = Policy.SPREAD
+    device_policy: DevicePolicy = SPREAD_CARDS
     node_policy: Policy = Policy.BINPACK
     kubelet_slots: int = 0
 
@@ -373,6 +378,7 @@ class Device:
         is_healthy: Whether its plugin calls it usable.
         is_cordoned: Whether an administrator closed it to new work.
         mode: Mode word, such as ``hami-core`` or ``mig``; may be empty.
+        numa_node: Which of the node's NUMA nodes it is at.
     """
 
     device_uuid: DeviceUUID
@@ -382,6 +388,7 @@ class Device:
     is_healthy: bool = True
     is_cordoned: bool = False
     mode: str = ""
+    numa_node: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ import numpy as np
 
 from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Floats, Int64s, Mask
 from extender.core.cards import Cards
-from extender.core.model import ContainerRequest, Lifetime, PodRequest, Policy
+from extender.core.device_policy import CardKey
+from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.policies import card_order
 from extender.core.reasons import CODES, Reason
 from extender.core.rules import (
@@ -50,7 +51,8 @@ class Placement:
             that did not fit, in the order in which they were placed; `NO_CONTAINER`
             where the pod fits or the node as a whole was refused.
         node_codes: uint8 (N,); code of the reason that refused the whole node, or of
-            `Reason.TOO_FEW_CARDS` where some cards would have served.
+            `Reason.TOO_FEW_CARDS` where some cards would have served, or
+            `Reason.NUMA_NOT_FIT` where enough would, if they stood together.
         card_codes: uint8 (W, N); code of the reason that refused each card to that
             container; 0 for a card that would have served, and for padding.
         used_at_refusal: int64 (3, W, N); what was used when that container was
@@ -114,9 +116,10 @@ def place_when_empty(
     empty = cards.at_zero_usage()
     placement = place(empty, request, keep_usage=keep_usage)
     asking = sum(asked.count > 0 for asked in request.containers)
-    if asking == 1 or request.device_policy is Policy.BINPACK or placement.fits.all():
+    packing = replace(request.device_policy, keys=(CardKey.MOST_USED,))
+    if asking == 1 or request.device_policy == packing or placement.fits.all():
         return placement
-    packed = place(empty, replace(request, device_policy=Policy.BINPACK))
+    packed = place(empty, replace(request, device_policy=packing))
     return replace(placement, fits=placement.fits | packed.fits)
 
 
@@ -177,7 +180,9 @@ class _Attempt:
         self, index: int, asked: ContainerRequest, used: Int64s, preferred: Mask | None
     ) -> Mask:
         """Choose cards for one container and add its shares to `used`."""
-        trial = Trial(self._cards, used, asked, memory_needed(self._cards, asked))
+        policy = self._request.device_policy
+        memory_mib = memory_needed(self._cards, asked)
+        trial = Trial(self._cards, used, asked, policy, memory_mib)
         refusals = [(reason, rule(trial)) for reason, rule in USE_RULES]
         eligible = self._is_open.copy()
         for _, refused in refusals:
@@ -188,13 +193,43 @@ class _Attempt:
         if newly_refused.any():
             self._record_refusal(index, newly_refused, refusals, used, eligible)
             self._fits &= ~is_short
-        order = card_order(self._cards, used, self._request.device_policy)
+        order = card_order(self._cards, used, policy)
+        if policy.on_one_numa_node and asked.count > 1:
+            eligible &= self._numa_nodes_with(index, refusals, used, eligible)
+            first = first_in_order(order, eligible, preferred, 1)
+            ranks = self._cards.numa_ranks
+            eligible &= ranks == np.where(first, ranks, 0).sum(axis=0)
         chosen = first_in_order(order, eligible, preferred, asked.count)
         used[SLOTS] += chosen
-        used[MEMORY] += chosen * trial.memory_mib
+        used[MEMORY] += chosen * memory_mib
         used[CORES] += chosen * np.int64(asked.core_percent)
         self._chosen[index] = chosen
         return chosen
+
+    def _numa_nodes_with(
+        self,
+        index: int,
+        refusals: Sequence[tuple[Reason, Mask | None]],
+        used: Int64s,
+        eligible: Mask,
+    ) -> Mask:
+        """Find the cards whose NUMA node has enough eligible ones; bool (W, N).
+
+        Nodes where enough cards would serve, but not on one NUMA node, are refused.
+        """
+        ranks = self._cards.numa_ranks
+        counts = [
+            np.count_nonzero(eligible & (ranks == rank), axis=0)
+            for rank in range(int(ranks.max(initial=0)) + 1)
+        ]
+        has_enough = np.stack(counts) >= self._request.containers[index].count
+        serving = np.take_along_axis(has_enough, ranks, axis=0)
+        newly_refused = self._fits & ~(eligible & serving).any(axis=0)
+        if newly_refused.any():
+            self._record_refusal(index, newly_refused, refusals, used, eligible)
+            self._node_codes[newly_refused] = CODES[Reason.NUMA_NOT_FIT]
+            self._fits &= ~newly_refused
+        return serving
 
     def _record_refusal(
         self,

@@ -5,24 +5,34 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.arrays import DIMENSIONS, Floats, Int64s
+from extender.core.arrays import DIMENSIONS, SLOTS, Floats, Int64s
 from extender.core.cards import Cards
+from extender.core.device_policy import (
+    EQUAL_WEIGHTS,
+    OF_USE,
+    CardKey,
+    DevicePolicy,
+    Weights,
+)
 from extender.core.model import Policy
 
 BEST_SCORE: Final = 10
 """kube-scheduler's maximum for an extender."""
 
 _STEPS_PER_USE: Final = float(2**32)
+_SPAN_OF_USE: Final = float(2**40)
+_SPAN_OF_COUNTS: Final = float(2**10)
+"""Of a key after the first. Both together stay exact in a float64."""
 
 _ROUNDING_ERROR: Final = 1e-9
 """More than a sum of three ratios can be off by; keeps exact halves rounding up."""
 
 
-def card_order(cards: Cards, used: Int64s, policy: Policy) -> Floats:
-    """Rank cards by use; the lowest value is tried first.
+def card_order(cards: Cards, used: Int64s, policy: DevicePolicy) -> Floats:
+    """Rank cards by the policy's keys; the lowest value is tried first.
 
-    A card's use is the sum of its three use ratios, 0 when any capacity is 0. Spread
-    takes the least used first, binpack the most used. Equal cards are taken in card
+    A card's use is the sum of its three use ratios, each times its weight, with weights
+    that add up to 3; it is 0 when any capacity is 0. Equal cards are taken in card
     order, which is (index, UUID).
 
     Args:
@@ -31,16 +41,55 @@ def card_order(cards: Cards, used: Int64s, policy: Policy) -> Floats:
         policy: Of the pod.
 
     Returns:
-        float64 (W, N), finite; whole multiples of a step so small that only equal sums
-        of ratios share one, and so large that rounding in the sum does not part them.
+        float64 (W, N), finite and whole. Use counts in steps so small that only equal
+        sums of ratios share one, and so large that rounding does not part them.
+
+    Example:
+        Two cards of 10 slots, 1000 MiB and 100 percent; 5 slots and 500 MiB are in use
+        of one, 2 slots and 900 MiB of the other. With equal weights their uses are 1.0
+        and 1.1; with ``slot=1,core=0,memory=0`` they are 1.5 and 0.6, so binpack tries
+        the other one first now.
 
     Source: HAMi v2.10 orders by ten times the same sum, of current use; the factor
     changes no order.
     """
-    use: Floats = used[0] / cards.divisors[0]
-    for dimension in range(1, DIMENSIONS):
-        use += used[dimension] / cards.divisors[dimension]
-    steps = -_STEPS_PER_USE if policy is Policy.BINPACK else _STEPS_PER_USE
+    order = _by_key(cards, used, policy, policy.keys[0])
+    for key in policy.keys[1:]:
+        span = _SPAN_OF_USE if key in OF_USE else _SPAN_OF_COUNTS
+        further = _by_key(cards, used, policy, key)
+        order *= span
+        order += np.clip(further, -span / 2 + 1, span / 2 - 1)
+    return order
+
+
+def _by_key(cards: Cards, used: Int64s, policy: DevicePolicy, key: CardKey) -> Floats:
+    match key:
+        case CardKey.LEAST_USED:
+            return _use_steps(cards, used, policy.weights, _STEPS_PER_USE)
+        case CardKey.MOST_USED:
+            return _use_steps(cards, used, policy.weights, -_STEPS_PER_USE)
+        case CardKey.FEWEST_CONTAINERS:
+            fewest_first: Floats = used[SLOTS].astype(np.float64)
+            return fewest_first
+        case CardKey.HIGHEST_NUMA:
+            lowest_first: Floats = cards.numa_ranks.astype(np.float64)
+            return -lowest_first
+        case CardKey.LOWEST_NUMA:
+            highest_last: Floats = cards.numa_ranks.astype(np.float64)
+            return highest_last
+
+
+def _use_steps(cards: Cards, used: Int64s, weights: Weights, steps: float) -> Floats:
+    if weights == EQUAL_WEIGHTS:
+        use: Floats = used[0] / cards.divisors[0]
+        for dimension in range(1, DIMENSIONS):
+            use += used[dimension] / cards.divisors[dimension]
+    else:
+        of_dimension = (weights.slots, weights.memory, weights.cores)
+        scale = DIMENSIONS / sum(of_dimension)
+        use = np.zeros(cards.exists.shape)
+        for dimension, weight in enumerate(of_dimension):
+            use += used[dimension] / cards.divisors[dimension] * (weight * scale)
     use *= steps
     return np.rint(use, out=use)
 

@@ -34,6 +34,7 @@ class Reason(Enum):
     CARD_NOT_HEALTHY = "CardNotHealth"
     CARD_CORDONED = "CardCordoned"
     CARD_TYPE_MISMATCH = "CardTypeMismatch"
+    CARD_MODE_MISMATCH = "ModeNotFit"
     CARD_UUID_MISMATCH = "CardUuidMismatch"
     CARD_MIG_MODE_UNSUPPORTED = "CardMigModeUnsupported"
     """Ours, until MIG is built."""
@@ -46,13 +47,17 @@ class Reason(Enum):
     CARD_INSUFFICIENT_MEMORY = "CardInsufficientMemory"
     CARD_INSUFFICIENT_CORE = "CardInsufficientCore"
     CARD_EXCLUSIVE_CONFLICT = "ExclusiveDeviceAllocateConflict"
-    """The request wants the whole card's compute, and the card is in use."""
+    """One of both wants the card for itself: the request, which by policy mutex or by
+    all of its compute bars others, or a pod that holds it and came with mutex."""
 
     CARD_COMPUTE_EXHAUSTED = "CardComputeUnitsExhausted"
     """The card's compute is taken whole; a request without cores may not join."""
 
     # Some cards passed, but too few.
     TOO_FEW_CARDS = "AllocatedCardsInsufficientRequest"
+
+    NUMA_NOT_FIT = "NumaNotFit"
+    """Enough cards passed, but no NUMA node has enough of them."""
 
 
 CODES: Final[dict[Reason, int]] = {

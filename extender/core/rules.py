@@ -15,6 +15,7 @@ import numpy as np
 
 from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s, Mask
 from extender.core.cards import Cards
+from extender.core.device_policy import DevicePolicy
 from extender.core.model import ContainerRequest, DeviceUUID, PodRequest, Selection
 from extender.core.reasons import Reason
 
@@ -29,12 +30,14 @@ class Trial:
         cards: The cards.
         used: int64 (3, W, N); what is held at the moment of the trial.
         request: Of one container; its count is at least 1.
+        policy: Of the pod.
         memory_mib: int64 (W, N); MiB needed on each card.
     """
 
     cards: Cards
     used: Int64s
     request: ContainerRequest
+    policy: DevicePolicy
     memory_mib: Int64s
 
 
@@ -63,11 +66,10 @@ def card_type_mismatch(cards: Cards, selection: Selection) -> Mask | None:
     """Refuse types outside the pod's selection: case-insensitive substrings."""
     if selection.use_types is None and not selection.avoid_types:
         return None
-    refused_models = np.array(
-        [_refuses_type(selection, model.casefold()) for model in cards.interned.models],
-        np.bool_,
+    refused = cards.interned.models.where(
+        lambda model: _refuses_type(selection, model.casefold())
     )
-    return refused_models[cards.model_codes]
+    return refused[cards.model_codes]
 
 
 def _refuses_type(selection: Selection, model: str) -> bool:
@@ -76,6 +78,14 @@ def _refuses_type(selection: Selection, model: str) -> bool:
     ):
         return True
     return any(avoided.casefold() in model for avoided in selection.avoid_types)
+
+
+def card_mode_mismatch(cards: Cards, selection: Selection) -> Mask | None:
+    """Refuse cards whose mode word is not in the pod's text; an empty one is."""
+    modes = selection.modes
+    if modes is None:
+        return None
+    return cards.interned.modes.where(lambda mode: mode not in modes)[cards.mode_codes]
 
 
 def card_uuid_mismatch(cards: Cards, selection: Selection) -> Mask | None:
@@ -89,9 +99,7 @@ def card_uuid_mismatch(cards: Cards, selection: Selection) -> Mask | None:
 
 
 def _is_any_of(cards: Cards, uuids: frozenset[DeviceUUID]) -> Mask:
-    code_of_uuid = cards.interned.code_of_uuid
-    known = [code_of_uuid[uuid] for uuid in uuids if uuid in code_of_uuid]
-    return np.isin(cards.uuid_codes, known)
+    return np.isin(cards.uuid_codes, cards.interned.uuids.known(uuids))
 
 
 def card_mig_mode_unsupported(cards: Cards, _selection: Selection) -> Mask:
@@ -105,12 +113,30 @@ def card_quarantined(cards: Cards, _selection: Selection) -> Mask:
     return refused
 
 
+def card_held_exclusively(cards: Cards, _selection: Selection) -> Mask:
+    """Refuse cards that a pod holds which came with policy mutex.
+
+    Source: HAMi keeps only such a pod from joining others, and not others from joining
+    it (https://github.com/Project-HAMi/HAMi/issues/3038).
+    """
+    refused: Mask = cards.exclusive_pods > 0
+    return refused
+
+
 # The card, by what is held on it.
 
 
 def card_slots_exhausted(trial: Trial) -> Mask:
     """Refuse cards that already serve as many containers as they may."""
     refused: Mask = trial.used[SLOTS] >= trial.cards.capacity[SLOTS]
+    return refused
+
+
+def card_in_use(trial: Trial) -> Mask | None:
+    """Refuse cards that any container holds when the policy is mutex."""
+    if not trial.policy.is_exclusive:
+        return None
+    refused: Mask = trial.used[SLOTS] > 0
     return refused
 
 
@@ -157,14 +183,17 @@ CARD_RULES: Final[
     (Reason.CARD_NOT_HEALTHY, card_not_healthy),
     (Reason.CARD_CORDONED, card_cordoned),
     (Reason.CARD_TYPE_MISMATCH, card_type_mismatch),
+    (Reason.CARD_MODE_MISMATCH, card_mode_mismatch),
     (Reason.CARD_UUID_MISMATCH, card_uuid_mismatch),
     (Reason.CARD_MIG_MODE_UNSUPPORTED, card_mig_mode_unsupported),
     (Reason.CARD_QUARANTINED, card_quarantined),
+    (Reason.CARD_EXCLUSIVE_CONFLICT, card_held_exclusively),
 )
 """Asked once per pod. None means that the rule has nothing to say."""
 
 USE_RULES: Final[tuple[tuple[Reason, Callable[[Trial], Mask | None]], ...]] = (
     (Reason.CARD_SLOTS_EXHAUSTED, card_slots_exhausted),
+    (Reason.CARD_EXCLUSIVE_CONFLICT, card_in_use),
     (Reason.CARD_INSUFFICIENT_MEMORY, card_insufficient_memory),
     (Reason.CARD_INSUFFICIENT_CORE, card_insufficient_core),
     (Reason.CARD_EXCLUSIVE_CONFLICT, card_exclusive_conflict),

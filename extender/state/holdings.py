@@ -88,6 +88,8 @@ def effect_of(old: Holding | None, new: Holding | None) -> Effect:
         return Effect.MAKES_ROOM
     if old is None:
         return Effect.TAKES_A_PLACE
+    if old.is_exclusive and not new.is_exclusive:
+        return Effect.MAKES_ROOM
     makes_room = any(
         usage.exceeds(new.charge.get(device_uuid, NOTHING))
         for device_uuid, usage in old.charge.items()
@@ -207,7 +209,12 @@ def _charged(
         own = current_charge(containers, pod.status, release)
         for device_uuid, usage in own.items():
             charge[device_uuid] = charge.get(device_uuid, NOTHING).largest(usage)
-    holding = Holding(node_name, charge, pod.request.kubelet_slots)
+    holding = Holding(
+        node_name,
+        charge,
+        pod.request.kubelet_slots,
+        is_exclusive=pod.request.device_policy.is_exclusive,
+    )
     return Standing(holding, footing, charged_by, release)
 
 

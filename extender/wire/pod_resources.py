@@ -1,7 +1,7 @@
 """What the containers of a pod ask for, from their limits and requests."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, NO_REQUEST, Container, ContainerRequest
@@ -41,6 +41,11 @@ class ReadRequests:
     counts: tuple[int, ...]
     problem: str | None
 
+    def refused(self, problem: str) -> "ReadRequests":
+        """Ask for nothing, for a reason that is not in the quantities."""
+        asked = (NO_REQUEST,) * len(self.asked)
+        return replace(self, asked=asked, problem=self.problem or problem)
+
 
 def read_requests(kind: Kind, declared: Sequence[DeclaredContainer]) -> ReadRequests:
     """Read every container's request.
@@ -72,9 +77,8 @@ def read_requests(kind: Kind, declared: Sequence[DeclaredContainer]) -> ReadRequ
                 problem = problem or str(error)
         asked.append(request)
         counts.append(count if count and 0 < count <= MAX_INT32 else 0)
-    if problem is not None:
-        asked = [NO_REQUEST] * len(asked)
-    return ReadRequests(tuple(asked), tuple(counts), problem)
+    read = ReadRequests(tuple(asked), tuple(counts), problem)
+    return read.refused(problem) if problem is not None else read
 
 
 class _Amounts:

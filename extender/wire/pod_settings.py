@@ -14,20 +14,12 @@ from extender.core.model import (
     Selection,
 )
 
-DEVICE_POLICY_ANNOTATION: Final = "hami.io/gpu-scheduler-policy"
 NODE_POLICY_ANNOTATION: Final = "hami.io/node-scheduler-policy"
 RELEASE_ANNOTATION: Final = "gpu-extender/release"
 
-_UNBUILT_ANNOTATIONS: Final = ("hami.io/device-scoring-weights",)
-"""Of every kind; HAMi honours them, this version reads them as unset."""
+WEIGHTS_ANNOTATION: Final = "hami.io/device-scoring-weights"
 
-_SWITCHES: Final = frozenset({"nvidia.com/numa-bind"})
-"""Annotations that ask for something only when they read as true."""
-
-_TRUE: Final = frozenset({"1", "t", "T", "true", "True", "TRUE"})
-"""As Go's strconv.ParseBool."""
-
-_POLICIES: Final[dict[str, Policy]] = {policy.value: policy for policy in Policy}
+_NODE_POLICIES: Final[dict[str, Policy]] = {policy.value: policy for policy in Policy}
 _RELEASES: Final[dict[str, Release]] = {each.value: each for each in Release}
 
 _LONGEST_SHOWN: Final = 80
@@ -45,13 +37,15 @@ def read_selection(annotations: Mapping[str, str], kind: Kind) -> Selection:
     avoid_types = annotations.get(kind.avoid_type_annotation)
     use_uuids = annotations.get(kind.use_uuid_annotation)
     avoid_uuids = annotations.get(kind.avoid_uuid_annotation)
-    if not (use_types or avoid_types or use_uuids or avoid_uuids):
+    modes = annotations.get(kind.mode_annotation) if kind.mode_annotation else None
+    if not (use_types or avoid_types or use_uuids or avoid_uuids or modes):
         return ANY_DEVICE
     return Selection(
         use_types=tuple(_elements(use_types)) if use_types else None,
         avoid_types=tuple(_elements(avoid_types or "")),
         use_uuids=_uuids(use_uuids) if use_uuids else None,
         avoid_uuids=_uuids(avoid_uuids or ""),
+        modes=modes or None,
     )
 
 
@@ -64,18 +58,19 @@ def _elements(text: str) -> list[str]:
     return [element for element in trimmed if element]
 
 
-def read_policy(
-    annotations: Mapping[str, str], name: str, default: Policy, warnings: list[str]
+def read_node_policy(
+    annotations: Mapping[str, str], default: Policy, warnings: list[str]
 ) -> Policy:
-    """Read a policy; one that is not known is the default, with a warning.
+    """Read which nodes a pod prefers; a word that is not known is the default.
 
     Args:
         annotations: The pod's.
-        name: Which of them.
         default: What counts when it is missing or not known.
-        warnings: A text is added here.
+        warnings: A text is added here where it is not known.
     """
-    return _read_word(annotations, name, _POLICIES, default, warnings)
+    return _read_word(
+        annotations, NODE_POLICY_ANNOTATION, _NODE_POLICIES, default, warnings
+    )
 
 
 def read_release(
@@ -112,17 +107,6 @@ def _read_word(
         warnings.append(f"{name}: {_shown(text)} is not {known}; {default} is used")
         return default
     return word
-
-
-def warn_of_unbuilt(
-    annotations: Mapping[str, str], kind: Kind, warnings: list[str]
-) -> None:
-    """Add a warning for each annotation that HAMi honours and this version does not."""
-    for name in (*kind.unbuilt_annotations, *_UNBUILT_ANNOTATIONS):
-        text = annotations.get(name)
-        if text is None or (name in _SWITCHES and text not in _TRUE):
-            continue
-        warnings.append(f"{name}: {_shown(text)} is not supported yet; it is ignored")
 
 
 def _shown(text: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.kinds import Kind
 from extender.core.model import (
     Allocation,
@@ -20,8 +21,9 @@ from extender.core.model import (
     UnreadableAllocation,
 )
 from extender.core.requests import kubelet_slots
-from extender.errors import BadObject
+from extender.errors import BadAnnotation, BadObject
 from extender.wire.allocation import is_served, named_devices, read_allocation
+from extender.wire.device_policies import read_device_policy
 from extender.wire.objects import (
     JsonObject,
     as_object,
@@ -33,12 +35,9 @@ from extender.wire.objects import (
 )
 from extender.wire.pod_resources import DeclaredContainer, ReadRequests, read_requests
 from extender.wire.pod_settings import (
-    DEVICE_POLICY_ANNOTATION,
-    NODE_POLICY_ANNOTATION,
-    read_policy,
+    read_node_policy,
     read_release,
     read_selection,
-    warn_of_unbuilt,
 )
 from extender.wire.pod_status import read_status
 
@@ -57,7 +56,7 @@ class PodReader:
     """
 
     kind: Kind
-    device_policy: Policy = Policy.SPREAD
+    device_policy: DevicePolicy = SPREAD_CARDS
     node_policy: Policy = Policy.BINPACK
     release: Release = Release.AFTER_INIT
 
@@ -81,8 +80,24 @@ class PodReader:
         annotations = _annotations(metadata)
         declared = list(_declared(spec))
         requests = read_requests(self.kind, declared)
+        lifetimes = tuple([one.container.lifetime for one in declared])
         warnings: list[str] = []
-        request = self._pod_request(declared, requests, annotations, warnings)
+        try:
+            device_policy = read_device_policy(
+                annotations, self.kind, self.device_policy, warnings
+            )
+        except BadAnnotation as error:
+            device_policy = self.device_policy
+            if any(requests.counts):
+                requests = requests.refused(str(error))
+        request = PodRequest(
+            lifetimes=lifetimes,
+            containers=requests.asked,
+            selection=read_selection(annotations, self.kind),
+            device_policy=device_policy,
+            node_policy=read_node_policy(annotations, self.node_policy, warnings),
+            kubelet_slots=kubelet_slots(lifetimes, requests.counts),
+        )
         release = read_release(annotations, self.release, warnings)
         return Pod(
             uid=PodUID(optional_text_at(metadata, "uid", "metadata")),
@@ -140,30 +155,6 @@ class PodReader:
             allocation=UnreadableAllocation(problem, named),
             status=PodStatus(PodPhase.FAILED if is_finished else PodPhase.UNKNOWN),
             is_unserved=_phase_text(pod) == PodPhase.PENDING and not is_served(texts),
-        )
-
-    def _pod_request(
-        self,
-        declared: list[DeclaredContainer],
-        requests: ReadRequests,
-        annotations: Mapping[str, str],
-        warnings: list[str],
-    ) -> PodRequest:
-        lifetimes = tuple([one.container.lifetime for one in declared])
-        device_policy = read_policy(
-            annotations, DEVICE_POLICY_ANNOTATION, self.device_policy, warnings
-        )
-        node_policy = read_policy(
-            annotations, NODE_POLICY_ANNOTATION, self.node_policy, warnings
-        )
-        warn_of_unbuilt(annotations, self.kind, warnings)
-        return PodRequest(
-            lifetimes=lifetimes,
-            containers=requests.asked,
-            selection=read_selection(annotations, self.kind),
-            device_policy=device_policy,
-            node_policy=node_policy,
-            kubelet_slots=kubelet_slots(lifetimes, requests.counts),
         )
 
     def _allocation(

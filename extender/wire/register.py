@@ -17,6 +17,9 @@ _LONG_FORM: Final = (*_SHORT_FORM, "index", "mode")
 
 _DEFAULT_MODE: Final = "hami-core"
 
+_NO_NUMA_NODE: Final = -1
+"""How Linux tells that a device is at none; its like stand together."""
+
 _BOOLEANS: Final[dict[str, bool]] = {
     **dict.fromkeys(("1", "t", "T", "true", "True", "TRUE"), True),
     **dict.fromkeys(("0", "f", "F", "false", "False", "FALSE"), False),
@@ -34,8 +37,8 @@ def decode_inventory(
     Args:
         text: A JSON list, or one of the older forms ``id,count,mem,core,type,numa,
             health[,index,mode]:`` per card. Zero values may be missing in JSON, so a
-            card without ``health`` is unhealthy. Keys that decide nothing here, NUMA
-            among them, are not looked at.
+            card without ``health`` is unhealthy. Keys that decide nothing here are not
+            looked at.
         field: The annotation's name, for the error.
         cordoned: Cards that get no new work.
 
@@ -97,6 +100,9 @@ def _text_element(piece: str, field: str) -> Mapping[str, object]:
     element: dict[str, object] = dict(zip(_LONG_FORM, values, strict=True))
     for key in ("index", "count", "devmem", "devcore"):
         element[key] = _decimal(str(element[key]), f"{field}.{key}")
+    numa = str(element["numa"])
+    is_unknown = numa == str(_NO_NUMA_NODE)
+    element["numa"] = _NO_NUMA_NODE if is_unknown else _decimal(numa, f"{field}.numa")
     health = str(element["health"])
     if health not in _BOOLEANS:
         raise BadAnnotation(f"{field}.health", health, "true or false")
@@ -126,6 +132,7 @@ def _device(
         is_healthy=_flag(element.get("health"), f"{field}.health"),
         is_cordoned=device_uuid in cordoned,
         mode=_text(element.get("mode"), f"{field}.mode"),
+        numa_node=_numa_node(element.get("numa"), f"{field}.numa"),
     )
 
 
@@ -148,6 +155,10 @@ def _number(value: object, field: str) -> int:
         expected = f"a whole number from 0 to {MAX_INT32}"
         raise BadAnnotation(field, shown(value), expected)
     return value
+
+
+def _numa_node(value: object, field: str) -> int:
+    return _NO_NUMA_NODE if value == _NO_NUMA_NODE else _number(value, field)
 
 
 def _text(value: object, field: str) -> str:

@@ -306,12 +306,12 @@ def test_nothing_to_do_is_done(cluster: Path, tmp_path: Path) -> None:
 
 
 def test_unknown_setting_is_a_warning(cluster: Path) -> None:
-    """Policy mutex is read as the default, and it says so."""
-    mutex = TWELVE.annotations({"hami.io/gpu-scheduler-policy": "mutex"})
-    outcome = scheduled(cluster, mutex)
+    """Policy pack is read as the default, and it says so."""
+    misspelt = TWELVE.annotations({"hami.io/gpu-scheduler-policy": "pack"})
+    outcome = scheduled(cluster, misspelt)
     (warning,) = outcome.json["pods"][0]["warnings"]
-    assert "mutex" in warning
-    assert "warning: " in scheduled(cluster, mutex, output="table").out
+    assert "pack" in warning
+    assert "warning: " in scheduled(cluster, misspelt, output="table").out
 
 
 def test_pod_that_has_a_node_is_not_scheduled(cluster: Path) -> None:

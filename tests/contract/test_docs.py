@@ -29,9 +29,12 @@ from extender.core.reasons import Reason
 from extender.runtime import embed
 from extender.settings import HttpSettings, Settings
 from extender.web.app import build_app
+from extender.wire.device_policies import (
+    DEVICE_POLICY_ANNOTATION,
+    WEIGHTS_ANNOTATION,
+)
 from extender.wire.nodes import CORDON_ANNOTATION
 from extender.wire.pod_settings import (
-    DEVICE_POLICY_ANNOTATION,
     NODE_POLICY_ANNOTATION,
     RELEASE_ANNOTATION,
 )
@@ -229,7 +232,9 @@ def test_every_name_is_explained() -> None:
         NVIDIA.avoid_type_annotation,
         NVIDIA.use_uuid_annotation,
         NVIDIA.avoid_uuid_annotation,
-        *NVIDIA.unbuilt_annotations,
+        NVIDIA.numa_bind_annotation,
+        NVIDIA.mode_annotation,
+        WEIGHTS_ANNOTATION,
         CORDON_ANNOTATION,
         DEVICE_POLICY_ANNOTATION,
         NODE_POLICY_ANNOTATION,

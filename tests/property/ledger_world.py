@@ -235,6 +235,7 @@ class World:
         own = [card.device_uuid for card in shown.devices]
         used = dict.fromkeys(own, Usage())
         quarantined: set[DeviceUUID] = set()
+        alone: set[DeviceUUID] = set()
         slots = closures = 0
         for each in self.pods.values():
             if self.place_of(each) != shown.name:
@@ -245,11 +246,15 @@ class World:
                 for uuid, usage in charge.items():
                     if uuid in used:
                         used[uuid] += usage
+                        if each.request.device_policy.is_exclusive and usage.slots:
+                            alone.add(uuid)
             elif isinstance(each.allocation, UnreadableAllocation):
                 here = set(each.allocation.named).intersection(own)
                 quarantined |= here
                 closures += not here and may_hold_cards(each)
-        return NodeTotals(used, frozenset(quarantined), slots, closures)
+        return NodeTotals(
+            used, frozenset(quarantined), slots, closures, frozenset(alone)
+        )
 
 
 def is_over(shown: Pod) -> bool:

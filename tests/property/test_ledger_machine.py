@@ -14,6 +14,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from extender.core.device_policy import CardKey, DevicePolicy
 from extender.core.model import (
     Allocation,
     ContainerStatus,
@@ -65,12 +66,14 @@ from tests.values import (
 
 NAMES: Final = (N1, N2, N3)
 UUIDS: Final = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abc")
+MUTEX: Final = DevicePolicy((CardKey.FEWEST_CONTAINERS,), is_exclusive=True)
 REQUESTS: Final = (
     request(app(8_000)),
     request(sidecar(1_000), app(2_000, count=2, cores=30)),
     request(init(2_000), init(4_000), init(8_000), app(1_000)),
     request(init(9_000), sidecar(1_000), init(3_000, count=2), app(2_000)),
     request(IDLE_APP, app(500, cores=100)),
+    request(init(2_000), app(1_000), cards=MUTEX),
     request(IDLE_APP),
 )
 PODS: Final = tuple(pod(f"p{n}", asked) for n, asked in enumerate(REQUESTS))

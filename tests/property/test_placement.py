@@ -8,6 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from extender.core.cards import Cards
+from extender.core.device_policy import CardKey
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import (
@@ -19,7 +20,6 @@ from extender.core.model import (
     NodeName,
     Pod,
     PodRequest,
-    Policy,
     Share,
     UnreadableAllocation,
     Usage,
@@ -172,11 +172,12 @@ def expected_outcome(case: NodeCase, request: PodRequest) -> Outcome:
             peak=dict(answer.peak),
             score=node_score(held, request.node_policy),
         )
-    if answer.node_code is not None:
+    if answer.node_code not in (None, "NumaNotFit"):
         return Outcome(answer.node_code)
     is_some_left = len(answer.codes) < len(loaded)
+    too_few = "AllocatedCardsInsufficientRequest" if is_some_left else None
     return Outcome(
-        "AllocatedCardsInsufficientRequest" if is_some_left else None,
+        answer.node_code or too_few,
         refused_container=answer.container_index,
         card_codes=_with_quarantine(case, answer.codes),
     )
@@ -216,7 +217,7 @@ def actual_outcomes(
 
 def _outcome(cards: Cards, placement: Placement, column: int, score: int) -> Outcome:
     uuid_at = {
-        position: cards.interned.uuids[cards.uuid_codes[position, column]]
+        position: cards.interned.uuids.by_code[cards.uuid_codes[position, column]]
         for position in range(int(cards.card_counts[column]))
     }
     if placement.fits[column]:
@@ -331,7 +332,9 @@ def test_a_node_is_unresolvable_where_its_empty_self_would_refuse(
     names = [case.node.name for case in cases]
     decision = filter_nodes(fleet_of(cases), pod("p", request), names, None)
     ideals = {case.node.name: expected_outcome(case.emptied, request) for case in cases}
-    packed = replace(request, device_policy=Policy.BINPACK)
+    packed = replace(
+        request, device_policy=replace(request.device_policy, keys=(CardKey.MOST_USED,))
+    )
     hopeless = {
         case.node.name
         for case in cases

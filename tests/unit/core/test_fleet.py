@@ -144,9 +144,9 @@ def test_a_freed_column_is_used_again_with_nothing_left_in_it() -> None:
         {DeviceUUID("GPU-c"): Usage(), DeviceUUID("GPU-d"): Usage()}, frozenset(), 0, 0
     )
     assert not (cards.is_unhealthy | cards.is_cordoned | cards.is_mig).any()
-    assert [cards.interned.models[code] for code in cards.model_codes[:, 0]] == [
-        "NVIDIA A10"
-    ] * 2
+    assert [
+        cards.interned.models.by_code[code] for code in cards.model_codes[:, 0]
+    ] == ["NVIDIA A10"] * 2
     assert cards.allocatable_slots.tolist() == [20]
 
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import pytest
 
+from extender.core.device_policy import BINPACK_CARDS, SPREAD_CARDS, DevicePolicy
 from extender.core.model import (
     Device,
     DeviceUUID,
@@ -66,10 +67,16 @@ CHOICES = {
         (A, B), request(app()), [["GPU-b"]], {"GPU-a": Usage(1, 1_000)}
     ),
     "binpack takes the most used card": Choice(
-        (A, B), request(app(), cards=BINPACK), [["GPU-b"]], {"GPU-b": Usage(1, 1_000)}
+        (A, B),
+        request(app(), cards=BINPACK_CARDS),
+        [["GPU-b"]],
+        {"GPU-b": Usage(1, 1_000)},
     ),
     "binpack leaves a full card": Choice(
-        (A, B), request(app(), cards=BINPACK), [["GPU-a"]], {"GPU-b": Usage(1, 24_000)}
+        (A, B),
+        request(app(), cards=BINPACK_CARDS),
+        [["GPU-a"]],
+        {"GPU-b": Usage(1, 24_000)},
     ),
     "a slot in use counts": Choice(
         (A, B), request(app()), [["GPU-b"]], {"GPU-a": Usage(1)}
@@ -100,7 +107,7 @@ CHOICES = {
     ),
     "binpack takes equal cards by index too": Choice(
         (card("GPU-a", index=2), card("GPU-b", index=1)),
-        request(app(), cards=BINPACK),
+        request(app(), cards=BINPACK_CARDS),
         [["GPU-b"]],
     ),
     "a card without compute counts as unused": Choice(
@@ -119,14 +126,14 @@ CHOICES = {
         (A, B), request(app(), app()), [["GPU-a"], ["GPU-b"]]
     ),
     "two apps are packed": Choice(
-        (A, B), request(app(), app(), cards=BINPACK), [["GPU-a"], ["GPU-a"]]
+        (A, B), request(app(), app(), cards=BINPACK_CARDS), [["GPU-a"], ["GPU-a"]]
     ),
     "an init takes the card of the app, against spread": Choice(
         (A, B), request(init(5_000), app(cores=30)), [["GPU-a"], ["GPU-a"]]
     ),
     "an init takes the card of the app, against binpack": Choice(
         (A, B),
-        request(init(20_000), app(5_000), cards=BINPACK),
+        request(init(20_000), app(5_000), cards=BINPACK_CARDS),
         [["GPU-a"], ["GPU-b"]],
         {"GPU-b": Usage(1, 10_000)},
     ),
@@ -180,10 +187,10 @@ EQUAL_USE = {
 }
 
 
-@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("policy", [SPREAD_CARDS, BINPACK_CARDS])
 @pytest.mark.parametrize("uses", EQUAL_USE.values(), ids=EQUAL_USE)
 def test_cards_of_equal_use_are_taken_by_index(
-    uses: tuple[Usage, Usage], policy: Policy
+    uses: tuple[Usage, Usage], policy: DevicePolicy
 ) -> None:
     """Equal in fractions is equal; which sum of floats is larger does not matter."""
     for first, second in permutations(uses):
@@ -193,10 +200,11 @@ def test_cards_of_equal_use_are_taken_by_index(
 
 
 @pytest.mark.parametrize(
-    ("policy", "used_cards", "most_on_one"), [(SPREAD, 8, 1), (BINPACK, 1, 8)]
+    ("policy", "used_cards", "most_on_one"),
+    [(SPREAD_CARDS, 8, 1), (BINPACK_CARDS, 1, 8)],
 )
 def test_eight_pods_one_after_another(
-    policy: Policy, used_cards: int, most_on_one: int
+    policy: DevicePolicy, used_cards: int, most_on_one: int
 ) -> None:
     """Spread takes eight cards, binpack one."""
     ledger = Ledger()
@@ -227,8 +235,8 @@ def test_as_many_small_pods_fit_as_the_memory_holds() -> None:
     assert placed == 23
 
 
-@pytest.mark.parametrize("policy", Policy)
-def test_a_node_of_64_cards_serves_a_pod_of_64(policy: Policy) -> None:
+@pytest.mark.parametrize("policy", [SPREAD_CARDS, BINPACK_CARDS])
+def test_a_node_of_64_cards_serves_a_pod_of_64(policy: DevicePolicy) -> None:
     """Every card, in card order; and one more card is more than there are."""
     cards = [card(f"GPU-{index:02}", index=index) for index in range(64)]
     fleet = fleet_of([node(N1, *reversed(cards))])

@@ -82,25 +82,19 @@ def test_unconstrained_pods_share_one_selection() -> None:
 
 
 @pytest.mark.parametrize("policy", list(Policy))
-def test_known_policy_is_honoured(policy: Policy) -> None:
-    """Both policies, for devices and for nodes."""
-    texts = {DEVICE_POLICY: str(policy), NODE_POLICY: str(policy)}
-    read = READER.read(pod("p").app("a", gpu=1).annotations(texts).build())
-    assert (read.request.device_policy, read.request.node_policy) == (policy, policy)
+def test_known_node_policy_is_honoured(policy: Policy) -> None:
+    """By its word."""
+    read = READER.read(pod("p").app("a").annotations({NODE_POLICY: policy}).build())
+    assert read.request.node_policy is policy
     assert read.warnings == ()
 
 
-@pytest.mark.parametrize(
-    "text", ["mutex", "topology-aware", "numa", "Binpack", "binpack,spread", " ", ""]
-)
-def test_unknown_policy_is_the_default_with_a_warning(text: str) -> None:
+@pytest.mark.parametrize("text", ["pack", "Binpack", "binpack,spread", " ", ""])
+def test_unknown_node_policy_is_the_default_with_a_warning(text: str) -> None:
     """Never silently something else."""
-    texts = {DEVICE_POLICY: text, NODE_POLICY: text}
-    read = READER.read(pod("p").app("a", gpu=1).annotations(texts).build())
-    assert read.request.device_policy is Policy.SPREAD
+    read = READER.read(pod("p").app("a").annotations({NODE_POLICY: text}).build())
     assert read.request.node_policy is Policy.BINPACK
     assert read.warnings == (
-        f"{DEVICE_POLICY}: {text!r} is not binpack or spread; spread is used",
         f"{NODE_POLICY}: {text!r} is not binpack or spread; binpack is used",
     )
 
@@ -170,26 +164,15 @@ def test_release_is_fixed_where_the_charge_depends_on_it(
         assert written == ({RELEASE: release.value} if is_written else {})
 
 
-UNBUILT = {
-    "numa-bind that is on": (NUMA_BIND, "True", True),
-    "numa-bind that is on, in one letter": (NUMA_BIND, "t", True),
-    "numa-bind that is off": (NUMA_BIND, "false", False),
-    "numa-bind that HAMi takes for off": (NUMA_BIND, "yes", False),
-    "vgpu-mode": (VGPU_MODE, "mig", True),
-    "scoring weights": (WEIGHTS, "slot=1,core=1,memory=1", True),
-}
-
-
-@pytest.mark.parametrize(("name", "text", "warns"), UNBUILT.values(), ids=UNBUILT)
-def test_unbuilt_setting_warns(name: str, text: str, *, warns: bool) -> None:
-    """What HAMi honours and we do not is said, if it asks for anything."""
-    read = READER.read(pod("p").app("a", gpu=1).annotations({name: text}).build())
-    warning = f"{name}: {text!r} is not supported yet; it is ignored"
-    assert read.warnings == ((warning,) if warns else ())
+def test_modes() -> None:
+    """A text in which the mode of a card must stand; empty is no constraint."""
+    for text, modes in (("mig", "mig"), ("hami-core,mps", "hami-core,mps"), ("", None)):
+        read = READER.read(pod("p").app("a").annotations({VGPU_MODE: text}).build())
+        assert read.request.selection.modes == modes
 
 
 def test_warning_is_short() -> None:
     """An annotation may be a quarter of a megabyte; a warning may not."""
     texts = {DEVICE_POLICY: "x" * 250_000}
     (warning,) = READER.read(pod("p").app("a").annotations(texts).build()).warnings
-    assert len(warning) < 200
+    assert len(warning) < 300

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from extender.core.device_policy import BINPACK_CARDS
 from extender.core.kinds import NVIDIA
 from extender.core.model import (
     NO_REQUEST,
@@ -75,10 +76,10 @@ def test_absent_fields_have_defaults() -> None:
 
 def test_reader_gives_its_own_settings() -> None:
     """Cluster-wide defaults count where a pod names none."""
-    reader = PodReader(NVIDIA, Policy.BINPACK, Policy.SPREAD, Release.NEVER)
+    reader = PodReader(NVIDIA, BINPACK_CARDS, Policy.SPREAD, Release.NEVER)
     read = reader.read(pod("p").app("a", gpu=1).build())
     request = read.request
-    assert (request.device_policy, request.node_policy) == ("binpack", "spread")
+    assert (request.device_policy, request.node_policy) == (BINPACK_CARDS, "spread")
     assert read.release == "never"
 
 

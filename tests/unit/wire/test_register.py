@@ -21,6 +21,7 @@ def card(
     is_healthy: bool = True,
     is_cordoned: bool = False,
     mode: str = "hami-core",
+    numa_node: int = 0,
 ) -> Device:
     """Make a card as the texts below register it."""
     return Device(
@@ -31,6 +32,7 @@ def card(
         is_healthy=is_healthy,
         is_cordoned=is_cordoned,
         mode=mode,
+        numa_node=numa_node,
     )
 
 
@@ -83,9 +85,9 @@ READABLE = {
         listed(element(custominfo={"a": [1]}, devicevendor="x", migProfiles=[{}])),
         (card("GPU-a"),),
     ),
-    "NUMA decides nothing, so -1 or garbage there harms nothing": (
-        listed(element(numa=-1), element(id="GPU-b", numa="?")),
-        (card("GPU-a"), card("GPU-b")),
+    "-1 is at no NUMA node": (
+        listed(element(numa=-1), element(id="GPU-b", numa=3)),
+        (card("GPU-a", numa_node=-1), card("GPU-b", numa_node=3)),
     ),
     "an empty list": ("[]", ()),
     "blanks around the list": ("\n [ ] \n", ()),
@@ -100,7 +102,13 @@ READABLE = {
     "case 98: nine fields": (
         "GPU-b,10,24564,100,NVIDIA A10,0,true,1,mps:GPU-a,9,8,7,NVIDIA A10,-1,F,0,:",
         (
-            card("GPU-a", capacity=Usage(9, 8, 7), is_healthy=False, mode=""),
+            card(
+                "GPU-a",
+                capacity=Usage(9, 8, 7),
+                is_healthy=False,
+                mode="",
+                numa_node=-1,
+            ),
             card("GPU-b", 1, mode="mps"),
         ),
     ),
@@ -131,6 +139,12 @@ UNREADABLE = {
     "null": ("null", FIELD),
     "a number": ("7", FIELD),
     "an element that is no object": ('[{"id":"GPU-a"},7]', f"{FIELD}[1]"),
+    "a NUMA node that is no number": (listed(element(numa="?")), f"{FIELD}[0].numa"),
+    "a NUMA node below -1": (listed(element(numa=-2)), f"{FIELD}[0].numa"),
+    "NUMA node x of nine fields": (
+        "GPU-b,10,24564,100,NVIDIA A10,x,true,1,mps:",
+        f"{FIELD}[0].numa",
+    ),
     "no id": (listed(element(id=None)), f"{FIELD}[0].id"),
     "an empty id": (listed(element(id="")), f"{FIELD}[0].id"),
     "an id that is no text": (listed(element(id=7)), f"{FIELD}[0].id"),

@@ -1,0 +1,155 @@
+"""How a pod wants its cards chosen, by its annotations.
+
+Source: HAMi v2.10. A list of words sorts by several keys, from left to right; ``mutex``
+in it is a rule and sorts nothing.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from extender.core.device_policy import (
+    OF_USE,
+    CardKey,
+    DevicePolicy,
+    Weights,
+)
+from extender.core.kinds import Kind
+from extender.errors import BadAnnotation
+from extender.wire.objects import shown
+
+DEVICE_POLICY_ANNOTATION: Final = "hami.io/gpu-scheduler-policy"
+WEIGHTS_ANNOTATION: Final = "hami.io/device-scoring-weights"
+
+MUTEX: Final = "mutex"
+TOPOLOGY_AWARE: Final = "topology-aware"
+
+_KEY_OF: Final[Mapping[str, CardKey | None]] = {
+    "binpack": CardKey.MOST_USED,
+    "spread": CardKey.LEAST_USED,
+    "numa": CardKey.HIGHEST_NUMA,
+    MUTEX: None,
+    TOPOLOGY_AWARE: None,
+}
+_TRUE: Final = frozenset({"1", "t", "T", "true", "True", "TRUE"})
+"""As Go's strconv.ParseBool."""
+
+_WEIGHED: Final = frozenset({"slot", "memory", "core"})
+_WEIGHT: Final = re.compile(r"(slot|memory|core)=([0-9]{1,9})", re.ASCII)
+_LONGEST_SHOWN: Final = 80
+
+
+def read_device_policy(
+    annotations: Mapping[str, str],
+    kind: Kind,
+    default: DevicePolicy,
+    warnings: list[str],
+) -> DevicePolicy:
+    """Read how a pod's containers choose among the cards that would serve.
+
+    Args:
+        annotations: The pod's.
+        kind: Of device; names the annotation that asks for one NUMA node.
+        default: What counts when no policy is named, or one that is not known.
+        warnings: A text is added here where it is not known.
+
+    Raises:
+        BadAnnotation: The weights cannot be read.
+    """
+    policy = default
+    text = annotations.get(DEVICE_POLICY_ANNOTATION)
+    if text is not None:
+        named = device_policy_of(text)
+        if named is None:
+            known = ", ".join(_KEY_OF)
+            warnings.append(
+                f"{DEVICE_POLICY_ANNOTATION}: {text[:_LONGEST_SHOWN]!r} is not one or "
+                f"more of {known}; the default is used"
+            )
+        else:
+            policy = replace(named, weights=default.weights)
+            if TOPOLOGY_AWARE in text:
+                warnings.append(
+                    f"{DEVICE_POLICY_ANNOTATION}: {TOPOLOGY_AWARE} is not supported "
+                    "yet; how cards are linked is not looked at"
+                )
+    if (
+        kind.numa_bind_annotation
+        and annotations.get(kind.numa_bind_annotation) in _TRUE
+    ):
+        policy = on_one_numa_node(policy)
+    weights = annotations.get(WEIGHTS_ANNOTATION)
+    if weights is not None:
+        policy = replace(policy, weights=weights_of(weights, WEIGHTS_ANNOTATION))
+    return policy
+
+
+def device_policy_of(text: str) -> DevicePolicy | None:
+    """Read a policy, or several with commas between them; None where one is not known.
+
+    Example:
+        >>> device_policy_of("mutex, numa").keys
+        (<CardKey.HIGHEST_NUMA: 'highest NUMA node'>,)
+        >>> device_policy_of("pack") is None
+        True
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(word in _KEY_OF for word in words):
+        return None
+    is_exclusive = MUTEX in words
+    if words == [MUTEX]:
+        return DevicePolicy((CardKey.FEWEST_CONTAINERS,), is_exclusive=True)
+    keys = _without_repetition([_KEY_OF[word] for word in words])
+    return DevicePolicy(keys or (CardKey.LEAST_USED,), is_exclusive=is_exclusive)
+
+
+def _without_repetition(keys: Sequence[CardKey | None]) -> tuple[CardKey, ...]:
+    """Leave out keys that say nothing more after those before them."""
+    kept: list[CardKey] = []
+    for key in keys:
+        says_more = key not in OF_USE or OF_USE.isdisjoint(kept)
+        if key is not None and key not in kept and says_more:
+            kept.append(key)
+    return tuple(kept)
+
+
+def on_one_numa_node(policy: DevicePolicy) -> DevicePolicy:
+    """Try NUMA nodes one after another: packing from the lowest, else the highest.
+
+    So a container's first card is on the NUMA node that HAMi would come to first.
+    """
+    is_packing = policy.keys == (CardKey.MOST_USED,)
+    first = CardKey.LOWEST_NUMA if is_packing else CardKey.HIGHEST_NUMA
+    rest = tuple(key for key in policy.keys if key is not first)
+    return replace(policy, keys=(first, *rest), on_one_numa_node=True)
+
+
+def weights_of(text: str, field: str) -> Weights:
+    """Read weights: all three, in any order, whole numbers, not all 0.
+
+    Args:
+        text: As ``slot=1,core=2,memory=1``; blanks are allowed around each.
+        field: What the text was called, for the error.
+
+    Raises:
+        BadAnnotation: It cannot be read.
+
+    Example:
+        >>> weights_of("slot=1, core=0, memory=3", "weights")
+        Weights(slots=1, memory=3, cores=0)
+    """
+    found: dict[str, int] = {}
+    parts = text.split(",")
+    for part in parts:
+        match = _WEIGHT.fullmatch("".join(part.split()))
+        if match is not None:
+            found[match[1]] = int(match[2])
+    if (
+        len(parts) != len(_WEIGHED)
+        or found.keys() != _WEIGHED
+        or not any(found.values())
+    ):
+        expected = "slot=A,core=B,memory=C with whole numbers, one of them above 0"
+        raise BadAnnotation(field, shown(text), expected)
+    return Weights(slots=found["slot"], memory=found["memory"], cores=found["core"])
