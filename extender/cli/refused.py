@@ -109,6 +109,8 @@ def _whole_node(
             passed = sum(card.refused_by is None for card in verdict.cards)
             wants = f"wants {verdict.wanted_cards} cards, {passed} would serve"
             return f"{passed}/{verdict.card_count}", f"{reason.value}{mark}", wants
+        case Reason.NUMA_NOT_FIT:
+            numbers = f"wants {verdict.wanted_cards} cards at one NUMA node"
         case Reason.KUBELET_SLOTS_EXHAUSTED if verdict.kubelet_slots is not None:
             slots = verdict.kubelet_slots
             numbers = (
@@ -123,11 +125,12 @@ def _whole_node(
 _WITHOUT_NUMBERS: Final = {
     Reason.CARD_NOT_HEALTHY: "its plugin calls it unhealthy",
     Reason.CARD_CORDONED: "closed to new work by hami.io/device-cordon",
+    Reason.CARD_MODE_MISMATCH: "in another mode than the pod accepts",
     Reason.CARD_UUID_MISMATCH: "not among the cards that the pod accepts",
     Reason.CARD_MIG_MODE_UNSUPPORTED: "in MIG mode, which is not built yet",
     Reason.CARD_QUARANTINED: "named by an allocation that cannot be read",
     Reason.CARD_SLOTS_EXHAUSTED: "no slot free",
-    Reason.CARD_EXCLUSIVE_CONFLICT: "wants all cores, and the card is in use",
+    Reason.CARD_EXCLUSIVE_CONFLICT: "in use, and one of both wants the card alone",
     Reason.CARD_COMPUTE_EXHAUSTED: "names no cores, and none is left",
 }
 

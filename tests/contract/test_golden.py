@@ -241,6 +241,7 @@ EXPECTED_NODES: Final = [
                 capacity=Usage(slots=4, memory_mib=81_920, core_percent=100),
                 model="NVIDIA A100-SXM4-80GB",
                 mode="hami-core",
+                numa_node=1,
             ),
         ),
         allocatable_slots=0,

@@ -140,20 +140,29 @@ async def test_44_card_type(
     assert set(filtered.unresolvable.values()) <= {"CardTypeMismatch"}
 
 
-async def test_47_mutex_is_the_default_with_a_warning(
-    serve: Serve, caplog: pytest.LogCaptureFixture
+MUTEX = {"hami.io/gpu-scheduler-policy": "mutex"}
+MUTEX_CASES = {
+    "a mutex pod joins nobody": (asking().annotations(MUTEX), 4_000, False),
+    "nobody joins a mutex pod": (asking(gpumem=20_000), 4_000, True),
+    "nor where all else is full": (asking(), 24_000, False),
+}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "memory_mib", "fits"), MUTEX_CASES.values(), ids=MUTEX_CASES
+)
+async def test_47_mutex(
+    serve: Serve, wanted: PodBuilder, memory_mib: int, *, fits: bool
 ) -> None:
-    """Not built yet: said once per pod, and never silently something else."""
-    scheduler = await serve(node("n1").gpu("GPU-a").gpu("GPU-b"))
-    wanted = asking().annotations({"hami.io/gpu-scheduler-policy": "mutex"})
-    plain = asking("plain")
-    for _ in range(3):
-        assert (await scheduler.filter(wanted)).node_names == ["n1"]
-    assert await scheduler.prioritize(wanted) == await scheduler.prioritize(plain)
-    warnings = [text for text in caplog.messages if "'mutex'" in text]
-    assert len(warnings) == 1
-    assert "default/x" in warnings[0]
-    assert "spread" in warnings[0]
+    """Both ways: such a pod has its card alone for as long as it lives."""
+    alone = held("m", "n1", "GPU-a,NVIDIA,4000,0:;").annotations(MUTEX)
+    other = held("p", "n1", f"GPU-b,NVIDIA,{memory_mib},0:;")
+    scheduler = await serve(node("n1").gpu("GPU-a").gpu("GPU-b"), alone, other)
+    filtered = await scheduler.filter(wanted)
+    if fits:
+        assert filtered.node_names == ["n1"]
+    else:
+        assert "ExclusiveDeviceAllocateConflict" in filtered.failed["n1"]
 
 
 async def test_53_node_is_created_anew(serve: Serve) -> None:
