@@ -7,8 +7,15 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from extender.core.model import Release
-from extender.errors import SettingsError
+from extender.cli.terminal import printable
+from extender.core.device_policy import DevicePolicy, Weights
+from extender.core.model import Policy, Release
+from extender.errors import BadAnnotation, SettingsError
+from extender.wire.device_policies import (
+    TOPOLOGY_AWARE,
+    device_policy_of,
+    weights_of,
+)
 
 OUTPUTS: Final = ("table", "json")
 
@@ -37,6 +44,68 @@ def release_option(command: _Command) -> _Command:
         help="For pods that do not say it themselves: what only inits needed is given "
         "back once they are over, or is kept until the pod ends.",
     )(command)
+
+
+def policy_options(command: _Command) -> _Command:
+    """Add how cards and nodes are chosen for pods that do not say it themselves.
+
+    The names are HAMi's, of its flags and of the annotations. Parameters are
+    ``device_policy``, ``node_policy`` and ``weights``.
+    """
+    for option in (
+        click.option(
+            "--device-scoring-weights",
+            "weights",
+            metavar="slot=A,core=B,memory=C",
+            default="slot=1,core=1,memory=1",
+            show_default=True,
+            callback=_weights,
+            help="How much the shares of slots, cores and memory that are taken count "
+            "in a card's use. Pods may name others.",
+        ),
+        click.option(
+            "--node-scheduler-policy",
+            "node_policy",
+            type=click.Choice([each.value for each in Policy]),
+            default=Policy.BINPACK.value,
+            show_default=True,
+            help="Which of the fitting nodes is preferred. Pods may name another.",
+        ),
+        click.option(
+            "--gpu-scheduler-policy",
+            "device_policy",
+            metavar="WORD[,WORD...]",
+            default="spread",
+            show_default=True,
+            callback=_device_policy,
+            help="Which of a node's fitting cards are taken: spread, binpack, mutex, "
+            "numa, or a list of these. Pods may name another.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _device_policy(
+    _context: click.Context, _parameter: click.Parameter, text: str
+) -> DevicePolicy:
+    policy = device_policy_of(text)
+    if policy is None or TOPOLOGY_AWARE in text:
+        raise click.BadParameter(
+            f"{printable(text)!r}\nIt is spread, binpack, mutex, numa, or a list with "
+            "commas"
+        )
+    return policy
+
+
+def _weights(
+    _context: click.Context, _parameter: click.Parameter, text: str
+) -> Weights:
+    try:
+        return weights_of(text, "weights")
+    except BadAnnotation as error:
+        wanted = f"{error.value!r}\nIt is {error.expected}"
+        raise click.BadParameter(wanted) from error
 
 
 def cluster_option(command: _Command) -> _Command:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ import orjson
 from extender.cli.options import (
     cluster_option,
     output_option,
+    policy_options,
     read_input,
     release_option,
 )
@@ -19,7 +21,8 @@ from extender.cli.placed import placed_json, print_placed
 from extender.cli.refused import print_refused, refused_json
 from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
-from extender.core.model import Release
+from extender.core.device_policy import DevicePolicy, Weights
+from extender.core.model import Policy, Release
 from extender.embedded.documents import objects_in
 from extender.embedded.scheduler import PlacedPod, RefusedPod, schedule_pod
 from extender.errors import SettingsError
@@ -41,10 +44,18 @@ from extender.wire.objects import JsonObject
     "times; the pods are placed one after another, each beside the ones before it.",
 )
 @cluster_option
+@policy_options
 @release_option
 @output_option
 def schedule(
-    files: tuple[Path, ...], cluster_files: tuple[Path, ...], release: str, output: str
+    *,
+    files: tuple[Path, ...],
+    cluster_files: tuple[Path, ...],
+    device_policy: DevicePolicy,
+    node_policy: str,
+    weights: Weights,
+    release: str,
+    output: str,
 ) -> None:
     """Place pods on a cluster read from files, and show where and why.
 
@@ -61,7 +72,12 @@ def schedule(
     pods = [obj for file in files for obj in objects_in(read_input(file), str(file))]
     if not pods:
         raise SettingsError("no pod found in the input")
-    settings = Settings(scheduling=SchedulingSettings(release=Release(release)))
+    scheduling = SchedulingSettings(
+        device_policy=replace(device_policy, weights=weights),
+        node_policy=Policy(node_policy),
+        release=Release(release),
+    )
+    settings = Settings(scheduling=scheduling)
     embedded = embed(cluster_files, settings)
     outcomes = asyncio.run(_schedule_all(embedded, pods))
     if output == "json":

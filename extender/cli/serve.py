@@ -2,13 +2,19 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from extender.cli.options import optional_cluster_option, release_option
+from extender.cli.options import (
+    optional_cluster_option,
+    policy_options,
+    release_option,
+)
 from extender.cli.terminal import printable
-from extender.core.model import Pod, Release, UnreadableAllocation
+from extender.core.device_policy import DevicePolicy, Weights
+from extender.core.model import Pod, Policy, Release, UnreadableAllocation
 from extender.core.policies import Burst
 from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
@@ -79,6 +85,7 @@ from extender.state.ledger import Ledger
     help="Of pods under node policy binpack that come at once: wait for the fullest "
     "node while its device plugin serves another pod, or go to other nodes.",
 )
+@policy_options
 @release_option
 def serve(
     *,
@@ -90,6 +97,9 @@ def serve(
     client_ca: Path | None,
     client_names: tuple[str, ...],
     burst: str,
+    device_policy: DevicePolicy,
+    node_policy: str,
+    weights: Weights,
     release: str,
     in_cluster: bool,
 ) -> None:
@@ -114,7 +124,12 @@ def serve(
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    scheduling = SchedulingSettings(burst=Burst(burst), release=Release(release))
+    scheduling = SchedulingSettings(
+        burst=Burst(burst),
+        device_policy=replace(device_policy, weights=weights),
+        node_policy=Policy(node_policy),
+        release=Release(release),
+    )
     tls = tls_settings(tls_cert, tls_key, client_ca, client_names)
     settings = Settings(http=http_settings(listen, tls), scheduling=scheduling)
     if not cluster_files:

@@ -43,6 +43,31 @@ def scheduled(cluster: Path, *pods: PodBuilder, output: str = "json") -> Outcome
     )
 
 
+POLICIES = {
+    "by default": ((), "GPU-b"),
+    "binpack": (("--gpu-scheduler-policy", "binpack"), "GPU-a"),
+    "mutex": (("--gpu-scheduler-policy", "mutex,binpack"), "GPU-b"),
+    "weights": (("--device-scoring-weights", "slot=0,core=1,memory=0"), "GPU-a"),
+}
+
+
+@pytest.mark.parametrize(("options", "card"), POLICIES.values(), ids=POLICIES)
+def test_policy_of_the_cluster(
+    tmp_path: Path, options: tuple[str, ...], card: str
+) -> None:
+    """It counts for pods that name none; GPU-a is in use, without cores."""
+    holder = pod("h").app("a", gpu=1, gpumem=1_000).on("n1")
+    file = tmp_path / "cluster.json"
+    cards = node("n1").gpu("GPU-a").gpu("GPU-b")
+    file.write_text(listed(cards, holder.holding("GPU-a,NVIDIA,1000,0:;")))
+    outcome = gpu_extender(
+        *("schedule", "-f", "-", "--cluster", file, "-o", "json"),
+        *options,
+        stdin=listed(TWELVE),
+    )
+    assert card in json.dumps(outcome.json["pods"][0])
+
+
 @pytest.mark.parametrize(("release", "code"), [("after-init", 0), ("never", 1)])
 def test_release_counts_for_the_pods_that_are_there(
     tmp_path: Path, release: str, code: int

@@ -103,6 +103,24 @@ USAGE = {
     "no file": (("charge",), 2),
     "no cluster": (("schedule", "-f", POD), 2),
     "an unknown output": (("charge", "-f", POD, "-o", "xml"), 2),
+    "an unknown policy": (
+        ("schedule", "-f", POD, "--cluster", POD, "--gpu-scheduler-policy", "pack"),
+        2,
+    ),
+    "a policy that is not built": (
+        (
+            *("schedule", "-f", POD, "--cluster", POD),
+            *("--gpu-scheduler-policy", "topology-aware"),
+        ),
+        2,
+    ),
+    "weights of nothing": (
+        (
+            *("schedule", "-f", POD, "--cluster", POD),
+            *("--device-scoring-weights", "slot=0,core=0,memory=0"),
+        ),
+        2,
+    ),
     "an unknown release": (("charge", "-f", POD, "--release", "no"), 2),
     "help": (("--help",), 0),
     "help of a command": (("schedule", "-h"), 0),
