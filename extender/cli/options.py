@@ -12,7 +12,6 @@ from extender.core.device_policy import DevicePolicy, Weights
 from extender.core.model import Policy, Release
 from extender.errors import BadAnnotation, SettingsError
 from extender.wire.device_policies import (
-    TOPOLOGY_AWARE,
     device_policy_of,
     weights_of,
 )
@@ -79,7 +78,7 @@ def policy_options(command: _Command) -> _Command:
             show_default=True,
             callback=_device_policy,
             help="Which of a node's fitting cards are taken: spread, binpack, mutex, "
-            "numa, or a list of these. Pods may name another.",
+            "numa, topology-aware, or a list of these. Pods may name another.",
         ),
     ):
         command = option(command)
@@ -90,10 +89,10 @@ def _device_policy(
     _context: click.Context, _parameter: click.Parameter, text: str
 ) -> DevicePolicy:
     policy = device_policy_of(text)
-    if policy is None or TOPOLOGY_AWARE in text:
+    if policy is None:
         raise click.BadParameter(
-            f"{printable(text)!r}\nIt is spread, binpack, mutex, numa, or a list with "
-            "commas"
+            f"{printable(text)!r}\nIt is spread, binpack, mutex, numa, topology-aware, "
+            "or a list of these"
         )
     return policy
 

@@ -44,7 +44,7 @@ class Bucket:
     """
 
     def __init__(self, width: int, interned: Interned) -> None:
-        self._width = width
+        self.width = width
         self._interned = interned
         self._column_count = 0
         self._free_columns: list[int] = []
@@ -88,7 +88,7 @@ class Bucket:
     def free(self, column: int) -> None:
         """Empty a column for the next node."""
         self._remembered.note_change(column)
-        blank = Cards.blank(self._width, 1, self._interned).arrays()
+        blank = Cards.blank(self.width, 1, self._interned).arrays()
         for name, array in self._cards.arrays().items():
             array[..., column] = blank[name][..., 0]
         self._positions[column] = {}
@@ -149,7 +149,7 @@ class Bucket:
     def _grow(self) -> None:
         """Double the room; existing nodes keep their columns."""
         size = self._column_count
-        larger = Cards.blank(self._width, 2 * size, self._interned)
+        larger = Cards.blank(self.width, 2 * size, self._interned)
         kept = self._cards.arrays()
         for name, array in larger.arrays().items():
             array[..., :size] = kept[name]

@@ -47,12 +47,15 @@ class DevicePolicy:
         is_exclusive: Whether containers take only cards that no container holds, and
             nobody joins them there.
         on_one_numa_node: Whether all cards of a container are of one NUMA node.
+        is_topology_aware: Whether bind takes, of a container's fitting cards, those
+            that are linked best. Whether it fits does not depend on that.
         weights: How the use of a card is summed up.
     """
 
     keys: tuple[CardKey, ...] = (CardKey.LEAST_USED,)
     is_exclusive: bool = False
     on_one_numa_node: bool = False
+    is_topology_aware: bool = False
     weights: Weights = EQUAL_WEIGHTS
 
 

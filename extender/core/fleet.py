@@ -18,7 +18,7 @@ from extender.core.arrays import Int64s
 from extender.core.bucket import Bucket, NodeTotals
 from extender.core.cards import Cards, Change, Interned
 from extender.core.holding import Holding
-from extender.core.model import Node, NodeName, PodRequest
+from extender.core.model import Links, Node, NodeName, PodRequest
 from extender.core.reasons import CODES, Reason
 
 
@@ -43,6 +43,7 @@ class Fleet:
 
     def __init__(self) -> None:
         self._interned = Interned()
+        self._links: dict[NodeName, Links] = {}
         self._buckets: list[Bucket] = []
         self._bucket_by_width: dict[int, int] = {}
         self._place_of: dict[NodeName, int] = {}
@@ -61,6 +62,8 @@ class Fleet:
             self._unusable[node.name] = _why_unusable(node)
             return
         self._looked_up.clear()
+        if node.links:
+            self._links[node.name] = node.links
         number = self._bucket_number(len(node.devices))
         column = self._buckets[number].put(node)
         self._place_of[node.name] = number << _COLUMN_BITS | column
@@ -70,6 +73,7 @@ class Fleet:
     def remove(self, node_name: NodeName) -> None:
         """Forget a node; one that is not there is no error."""
         self._unusable.pop(node_name, None)
+        self._links.pop(node_name, None)
         place = self._place_of.pop(node_name, _NOWHERE)
         if place != _NOWHERE:
             self._looked_up.clear()
@@ -255,6 +259,25 @@ class Fleet:
         number, column = place >> _COLUMN_BITS, place & _COLUMN_MASK
         here = [holding for holding in beside if holding.node_name == node_name]
         return self._changed(number, np.array([column]), _changes(without, here))
+
+    def links(self, node_name: NodeName) -> Int64s | None:
+        """Tell how closely the cards of one node are linked.
+
+        Returns:
+            int64 (W, W), in card order and padded as `node`; None where that is not
+            known.
+        """
+        links = self._links.get(node_name)
+        if links is None:
+            return None
+        bucket, column = self._at(self._place_of[node_name])
+        positions = bucket.positions(column)
+        scores = np.zeros((bucket.width, bucket.width), np.int64)
+        for one, position in positions.items():
+            for other, score in links.get(one, {}).items():
+                if other in positions and other != one:
+                    scores[position, positions[other]] = score
+        return scores
 
     def _bucket_number(self, card_count: int) -> int:
         width = 1 << (card_count - 1).bit_length()

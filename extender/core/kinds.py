@@ -50,6 +50,9 @@ class Kind:
     avoid_uuid_annotation: str
     """Pod annotation: cards that are not accepted."""
 
+    links_annotation: str | None = None
+    """Node annotation: how closely its cards are linked with each other."""
+
     numa_bind_annotation: str | None = None
     """Pod annotation: all cards of a container on one NUMA node."""
 
@@ -79,6 +82,7 @@ NVIDIA: Final = Kind(
     avoid_type_annotation="nvidia.com/nouse-gputype",
     use_uuid_annotation="nvidia.com/use-gpuuuid",
     avoid_uuid_annotation="nvidia.com/nouse-gpuuuid",
+    links_annotation="hami.io/node-nvidia-score",
     numa_bind_annotation="nvidia.com/numa-bind",
     mode_annotation="nvidia.com/vgpu-mode",
 )

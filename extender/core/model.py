@@ -391,6 +391,10 @@ class Device:
     numa_node: int = 0
 
 
+Links = Mapping[DeviceUUID, Mapping[DeviceUUID, int]]
+"""How closely each card is linked with others; a missing score is 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node as the API shows it, reduced to what decides.
@@ -402,6 +406,8 @@ class Node:
         lock: Value of the annotation by which one pod at a time is served; None
             while nobody holds it.
         version: Of this view of it; a write that names it fails on any later one.
+        links: How its cards are linked; empty where it does not tell.
+        warnings: What else of it cannot be read; its cards count nevertheless.
     """
 
     name: NodeName
@@ -410,6 +416,8 @@ class Node:
     inventory_problem: str | None = None
     lock: str | None = None
     version: str = ""
+    links: Links = field(default_factory=dict, hash=False)
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_usable(self) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Floats, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.device_policy import CardKey
+from extender.core.links import best_linked
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.policies import card_order
 from extender.core.reasons import CODES, Reason
@@ -80,12 +81,20 @@ class Placement:
         return bits
 
 
-def place(cards: Cards, request: PodRequest, *, keep_usage: bool = False) -> Placement:
+def place(
+    cards: Cards,
+    request: PodRequest,
+    *,
+    links: Int64s | None = None,
+    keep_usage: bool = False,
+) -> Placement:
     """Place a pod on every node of `cards`, each on its own.
 
     Args:
         cards: The nodes; not written to.
         request: At least one container asks for a device.
+        links: int64 (W, W); how closely the cards are linked of the one node that
+            `cards` then is. Each container gets those that are linked best.
         keep_usage: Whether `Placement.used_at_refusal` is wanted.
 
     Returns:
@@ -93,7 +102,7 @@ def place(cards: Cards, request: PodRequest, *, keep_usage: bool = False) -> Pla
 
     Cost: a handful of passes over (W, N) arrays for each container that asks.
     """
-    return _Attempt(cards, request, keep_usage=keep_usage).run()
+    return _Attempt(cards, request, links, keep_usage=keep_usage).run()
 
 
 def place_when_empty(
@@ -126,9 +135,17 @@ def place_when_empty(
 class _Attempt:
     """One run of `place`; holds the arrays that its steps share."""
 
-    def __init__(self, cards: Cards, request: PodRequest, *, keep_usage: bool) -> None:
+    def __init__(
+        self,
+        cards: Cards,
+        request: PodRequest,
+        links: Int64s | None,
+        *,
+        keep_usage: bool,
+    ) -> None:
         self._cards = cards
         self._request = request
+        self._links = links
         self._node_codes = _node_codes(cards, request)
         self._fits: Mask = self._node_codes == 0
         self._static_codes = _static_card_codes(cards, request)
@@ -199,7 +216,10 @@ class _Attempt:
             first = first_in_order(order, eligible, preferred, 1)
             ranks = self._cards.numa_ranks
             eligible &= ranks == np.where(first, ranks, 0).sum(axis=0)
-        chosen = first_in_order(order, eligible, preferred, asked.count)
+        if self._links is None or not self._fits[0]:
+            chosen = first_in_order(order, eligible, preferred, asked.count)
+        else:
+            chosen = _best_linked(self._links, order, eligible, preferred, asked.count)
         used[SLOTS] += chosen
         used[MEMORY] += chosen * memory_mib
         used[CORES] += chosen * np.int64(asked.core_percent)
@@ -297,6 +317,21 @@ def _first_by_sorting(
     is_among_first = np.zeros_like(eligible)
     np.put_along_axis(is_among_first, by_rank[:count], values=True, axis=0)
     return is_among_first & eligible
+
+
+def _best_linked(
+    links: Int64s, order: Floats, eligible: Mask, preferred: Mask | None, count: int
+) -> Mask:
+    """Choose as `first_in_order`, on one node, those that are linked best."""
+    positions = np.flatnonzero(eligible[:, 0])
+    positions = positions[np.argsort(order[positions, 0], kind="stable")]
+    is_preferred = np.zeros(len(positions), np.bool_)
+    if preferred is not None:
+        is_preferred = preferred[positions, 0]
+    scores = links[np.ix_(positions, positions)]
+    chosen = np.zeros_like(eligible)
+    chosen[positions[best_linked(scores, is_preferred.tolist(), count)], 0] = True
+    return chosen
 
 
 _BEHIND_ALL: Final = np.float64(1e300)

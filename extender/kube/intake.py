@@ -56,6 +56,9 @@ class NodeIntake:
             self.unreadable += 1
             _report(f"node {name}", error)
         else:
+            known = self._extender.ledger.nodes.get(node.name)
+            if node.warnings and (known is None or known.warnings != node.warnings):
+                _log.warning("node %s: %s", name, "; ".join(node.warnings))
             self._extender.take_in(NodeSeen(node))
 
 

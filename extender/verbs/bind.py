@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from extender.core.arrays import Int64s
 from extender.core.cards import Cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
@@ -30,7 +31,16 @@ def choose_devices(
         One row per container; None where the pod does not fit.
     """
     cards = fleet.node(node_name, own, nominated)
-    return _allocation(cards, pod.request) if cards else None
+    if cards is None:
+        return None
+    if pod.request.device_policy.is_topology_aware:
+        links = fleet.links(node_name)
+        if links is not None:
+            linked = _allocation(cards, pod.request, links)
+            if linked is not None:
+                return linked
+            # The best links for one container may leave too little for another.
+    return _allocation(cards, pod.request)
 
 
 def choose_devices_when_empty(
@@ -41,8 +51,10 @@ def choose_devices_when_empty(
     return _allocation(cards.at_zero_usage(), pod.request) if cards else None
 
 
-def _allocation(cards: Cards, request: PodRequest) -> Allocation | None:
-    placement = place(cards, request)
+def _allocation(
+    cards: Cards, request: PodRequest, links: Int64s | None = None
+) -> Allocation | None:
+    placement = place(cards, request, links=links)
     if not placement.fits[0]:
         return None
     return tuple(

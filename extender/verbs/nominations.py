@@ -57,4 +57,9 @@ def nominations(
 def expected_holding(pod: Pod, node_name: NodeName, allocation: Allocation) -> Holding:
     """Tell what a pod will hold once it is bound with this allocation."""
     charge = effective_usage(container_usages(pod.request.lifetimes, allocation))
-    return Holding(node_name, charge, pod.request.kubelet_slots)
+    return Holding(
+        node_name,
+        charge,
+        pod.request.kubelet_slots,
+        is_exclusive=pod.request.device_policy.is_exclusive,
+    )

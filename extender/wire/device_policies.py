@@ -1,7 +1,7 @@
 """How a pod wants its cards chosen, by its annotations.
 
 Source: HAMi v2.10. A list of words sorts by several keys, from left to right; ``mutex``
-in it is a rule and sorts nothing.
+and ``topology-aware`` in it are rules and sort nothing.
 """
 
 import re
@@ -69,11 +69,6 @@ def read_device_policy(
             )
         else:
             policy = replace(named, weights=default.weights)
-            if TOPOLOGY_AWARE in text:
-                warnings.append(
-                    f"{DEVICE_POLICY_ANNOTATION}: {TOPOLOGY_AWARE} is not supported "
-                    "yet; how cards are linked is not looked at"
-                )
     if (
         kind.numa_bind_annotation
         and annotations.get(kind.numa_bind_annotation) in _TRUE
@@ -101,7 +96,11 @@ def device_policy_of(text: str) -> DevicePolicy | None:
     if words == [MUTEX]:
         return DevicePolicy((CardKey.FEWEST_CONTAINERS,), is_exclusive=True)
     keys = _without_repetition([_KEY_OF[word] for word in words])
-    return DevicePolicy(keys or (CardKey.LEAST_USED,), is_exclusive=is_exclusive)
+    return DevicePolicy(
+        keys or (CardKey.LEAST_USED,),
+        is_exclusive=is_exclusive,
+        is_topology_aware=TOPOLOGY_AWARE in words,
+    )
 
 
 def _without_repetition(keys: Sequence[CardKey | None]) -> tuple[CardKey, ...]:

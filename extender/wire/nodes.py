@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from extender.core.kinds import Kind
-from extender.core.model import MAX_INT32, Device, DeviceUUID, Node, NodeName
+from extender.core.model import MAX_INT32, Device, DeviceUUID, Links, Node, NodeName
 from extender.errors import BadObject, BadQuantity, WireError
+from extender.wire.links import decode_links
 from extender.wire.lock import LOCK_ANNOTATION
 from extender.wire.objects import as_object, name_at, object_at, shown
 from extender.wire.quantity import parse_whole
@@ -41,6 +42,7 @@ def decode_node(obj: object, kind: Kind) -> Node:
         allocatable_slots = _allocatable_slots(node, kind)
     except WireError as error:
         problems.append(str(error))
+    links, warnings = _links(metadata, kind)
     problem = "; ".join(problems) or None
     version = metadata.get("resourceVersion")
     return Node(
@@ -50,6 +52,8 @@ def decode_node(obj: object, kind: Kind) -> Node:
         problem,
         _lock(metadata),
         version if isinstance(version, str) else "",
+        links,
+        warnings,
     )
 
 
@@ -67,6 +71,17 @@ def _devices(metadata: Mapping[str, object], kind: Kind) -> tuple[Device, ...] |
     listed = (_annotation(annotations, CORDON_ANNOTATION) or "").split(",")
     cordoned = frozenset(DeviceUUID(uuid.strip()) for uuid in listed)
     return decode_inventory(register, kind.register_annotation, cordoned)
+
+
+def _links(metadata: Mapping[str, object], kind: Kind) -> tuple[Links, tuple[str, ...]]:
+    """Read how cards are linked; where that fails, a preference is lost, no card."""
+    name = kind.links_annotation
+    try:
+        annotations = object_at(metadata, "annotations", "metadata")
+        text = _annotation(annotations, name) if name else None
+        return (decode_links(text, name) if name and text else {}), ()
+    except WireError as error:
+        return {}, (str(error),)
 
 
 def _annotation(annotations: Mapping[str, object], name: str) -> str | None:

@@ -1,6 +1,7 @@
 """Faults that users of GPU schedulers reported; the numbers are those of the cases."""
 
 import asyncio
+import json
 from collections.abc import Callable
 
 import pytest
@@ -138,6 +139,32 @@ async def test_44_card_type(
     filtered = await scheduler.filter(asking().annotations(texts))
     assert filtered.node_names == fitting
     assert set(filtered.unresolvable.values()) <= {"CardTypeMismatch"}
+
+
+SCORES = {
+    f"GPU-{one}": {
+        f"GPU-{two}": 100 if one // 2 == two // 2 else 10
+        for two in range(4)
+        if one != two
+    }
+    for one in range(4)
+}
+
+
+@pytest.mark.parametrize(("count", "cards"), [(2, ["GPU-0", "GPU-1"]), (1, ["GPU-0"])])
+async def test_46_topology_aware(serve: Serve, count: int, cards: list[str]) -> None:
+    """Pairs that are linked well; one card breaks no better pair than it must."""
+    text = json.dumps([{"uuid": uuid, "score": each} for uuid, each in SCORES.items()])
+    shown = node("n2").annotations({"hami.io/node-nvidia-score": text})
+    for number in range(4):
+        shown = shown.gpu(f"GPU-{number}")
+    scheduler = await serve(shown)
+    policy = {"hami.io/gpu-scheduler-policy": "topology-aware"}
+    wanted = asking(gpu=count, gpumem=1000).annotations(policy)
+    await scheduler.add(wanted)
+    assert (await scheduler.filter(wanted)).node_names == ["n2"]
+    assert await scheduler.bind(wanted, "n2") == ""
+    assert await row(scheduler, wanted) == cards
 
 
 MUTEX = {"hami.io/gpu-scheduler-policy": "mutex"}

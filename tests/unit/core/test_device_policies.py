@@ -1,15 +1,24 @@
 """Which cards a pod gets, and is refused, by policy, NUMA node and mode."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pytest
 
 from extender.core.device_policy import DevicePolicy
-from extender.core.model import Device, NodeName, PodRequest, Selection, Usage
+from extender.core.model import (
+    Device,
+    DeviceUUID,
+    Node,
+    NodeName,
+    PodRequest,
+    Selection,
+    Usage,
+)
 from extender.state.events import NodeSeen, PodGone, Reserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
+from extender.verbs.nominations import nominations
 from extender.verbs.verdicts import judge_node
 from extender.wire.device_policies import device_policy_of, on_one_numa_node, weights_of
 from tests.values import (
@@ -32,7 +41,7 @@ def by(text: str, *, weights: str = "slot=1,core=1,memory=1") -> DevicePolicy:
     policy = device_policy_of(text)
     assert policy is not None
     weighed = weights_of(weights, "weights")
-    return DevicePolicy(policy.keys, policy.is_exclusive, weights=weighed)
+    return replace(policy, weights=weighed)
 
 
 def bound(text: str) -> DevicePolicy:
@@ -203,7 +212,97 @@ def test_cards(case: Case) -> None:
         assert uuids(allocation) == rows
 
 
+LINKS: Final = {
+    (uuid, other): 60 if {uuid, other} in ({"a", "c"}, {"b", "d"}) else 10
+    for uuid in "abcd"
+    for other in "abcd"
+    if uuid != other
+}
+TOPOLOGY: Final = {
+    "two cards of one board": (
+        request(app(count=2), cards=by("topology-aware")),
+        ["ac"],
+    ),
+    "one card, and the pairs that are linked well stay": (
+        request(app(), cards=by("topology-aware")),
+        ["b"],
+    ),
+    "an init takes the cards of its app": (
+        request(init(count=2), app(count=2), cards=by("topology-aware")),
+        ["ac", "ac"],
+    ),
+    "each app has a board": (
+        request(app(20_000, count=2), app(20_000, count=2), cards=by("topology-aware")),
+        ["ac", "bd"],
+    ),
+    "mutex besides": (
+        request(app(count=2), app(count=2), cards=by("topology-aware,mutex")),
+        ["ac", "bd"],
+    ),
+}
+
+
+def linked_node(*cards: Device, links: dict[tuple[str, str], int]) -> Node:
+    """Show a node that tells how its cards are linked."""
+    scores: dict[DeviceUUID, dict[DeviceUUID, int]] = {}
+    for (one, other), score in links.items():
+        of_one = scores.setdefault(DeviceUUID(f"GPU-{one}"), {})
+        of_one[DeviceUUID(f"GPU-{other}")] = score
+    return replace(node(N1, *cards), links=scores)
+
+
+@pytest.mark.parametrize(("wanted", "rows"), TOPOLOGY.values(), ids=TOPOLOGY)
+def test_topology(wanted: PodRequest, rows: list[str]) -> None:
+    """Cards that are linked best, of those that serve."""
+    links = {**LINKS, ("d", "b"): 50, ("b", "d"): 50}
+    shown = linked_node(*at(0, "a", "b", "c", "d"), links=links)
+    allocation = choose_devices(fleet_of([shown]), pod("p", wanted), N1, None)
+    assert uuids(allocation) == [[f"GPU-{letter}" for letter in row] for row in rows]
+
+
+def test_links_give_way_where_a_later_container_needs_the_cards() -> None:
+    """The large cards are linked best, and the second container needs both of them."""
+    large, small = at(0, "a", "c"), at(0, "b", "d")
+    small = [replace(each, capacity=Usage(10, 10_000, 100)) for each in small]
+    use = {"GPU-b": ALONE, "GPU-d": ALONE}
+    links = {("a", "c"): 60, ("c", "a"): 60}
+    fleet = fleet_of([linked_node(*large, *small, links=links)], [held(N1, use)])
+    policy = by("topology-aware,binpack")
+    first, both = app(8_000, count=2), app(20_000, count=2)
+    alone = choose_devices(fleet, pod("p", request(first, cards=policy)), N1, None)
+    assert uuids(alone) == [["GPU-a", "GPU-c"]]
+    wanted = pod("q", request(first, both, cards=policy))
+    expected = [["GPU-b", "GPU-d"], ["GPU-a", "GPU-c"]]
+    assert uuids(choose_devices(fleet, wanted, N1, None)) == expected
+
+
+@pytest.mark.parametrize("links", [{}, {("a", "z"): 60}, {("z", "a"): 60}])
+def test_topology_without_scores(links: dict[tuple[str, str], int]) -> None:
+    """Cards in the order of spread, as if the word were not there."""
+    shown = linked_node(*at(0, "a", "b", "c"), links=links)
+    fleet = fleet_of([shown], [held(N1, {"GPU-a": ALONE})])
+    wanted = pod("p", request(app(count=2), cards=by("topology-aware")))
+    assert uuids(choose_devices(fleet, wanted, N1, None)) == [["GPU-b", "GPU-c"]]
+
+
+def test_topology_forgets_a_node_that_is_gone() -> None:
+    """One that comes back without scores has none."""
+    fleet = fleet_of([linked_node(*at(0, "a", "b"), links={("a", "b"): 60})])
+    assert fleet.links(N1) is not None
+    fleet.put(node(N1, *at(0, "a", "b")), ())
+    assert fleet.links(N1) is None
+
+
 MUTEX: Final = by("mutex")
+
+
+def test_room_of_a_nominated_mutex_pod_is_its_own() -> None:
+    """It will bar others once it is bound, so they must not come before."""
+    fleet = fleet_of([node(N1, *at(0, "a", "b"))])
+    nominated = pod("p", request(app(1_000), cards=MUTEX))
+    (room,) = nominations(fleet, N1, [nominated])
+    other = pod("other", request(app(1_000, count=2)))
+    assert choose_devices(fleet, other, N1, None, [room.holding]) is None
 
 
 def fits(ledger: Ledger, wanted: PodRequest) -> list[list[str]] | None:

@@ -38,6 +38,8 @@ POLICIES: Final = {
     "mutex,binpack": DevicePolicy((MOST,), is_exclusive=True),
     "mutex,mutex": DevicePolicy((LEAST,), is_exclusive=True),
     "spread,binpack,numa,numa": DevicePolicy((LEAST, HIGHEST)),
+    "topology-aware": DevicePolicy((LEAST,), is_topology_aware=True),
+    "topology-aware,binpack": DevicePolicy((MOST,), is_topology_aware=True),
 }
 BOUND: Final = {
     "binpack": DevicePolicy((LOWEST, MOST), on_one_numa_node=True),
@@ -86,14 +88,6 @@ def test_unknown_policy_is_the_default_with_a_warning(text: str) -> None:
         f"{POLICY}: {text!r} is not one or more of binpack, spread, numa, mutex, "
         "topology-aware; the default is used"
     )
-
-
-@pytest.mark.parametrize("text", ["topology-aware", "topology-aware,binpack"])
-def test_topology_is_not_looked_at_yet(text: str) -> None:
-    """The other words of a list count."""
-    policy, (warning,) = read({POLICY: text})
-    assert policy == (BINPACK_CARDS if "binpack" in text else SPREAD_CARDS)
-    assert warning.startswith(f"{POLICY}: topology-aware is not supported yet")
 
 
 @pytest.mark.parametrize(
