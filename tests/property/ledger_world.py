@@ -134,10 +134,10 @@ class World:
         reserved_on, reserved = self.reserved.get(shown.uid, (None, ()))
         if shown.node_name is None or is_over(shown):
             rows.clear()
-        elif isinstance(shown.allocation, UnreadableAllocation):
+        elif isinstance(shown.allocation, UnreadableAllocation | None):
             if not rows and reserved_on == shown.node_name:
                 rows.append(reserved)
-        elif shown.allocation is not None and shown.allocation not in rows:
+        elif shown.allocation not in rows:
             rows.append(shown.allocation)
 
     def binds(self, event: Event) -> bool:
