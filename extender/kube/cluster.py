@@ -38,6 +38,9 @@ PODS: Final = path_of("api", "v1", "pods")
 
 WOKEN_ANNOTATION: Final = "gpu-extender/woken-at"
 
+_LABEL_WRITES_AT_ONCE: Final = 8
+"""A list may show thousands of pods without their label; binds come first."""
+
 _MOST_RELEASE_TRIES: Final = 5
 """A node changes under a release about as often as its kubelet writes a status."""
 
@@ -60,6 +63,7 @@ class KubeCluster:
         self._metrics = metrics
         self._again: list[asyncio.Event] = []
         self._labels = DueLabels()
+        self._label_writes = asyncio.Semaphore(_LABEL_WRITES_AT_ONCE)
         self._listing: set[str] = set()
         self._reader = reader
         self._settings = settings
@@ -236,7 +240,8 @@ class KubeCluster:
         patch = {"metadata": {"uid": binding.uid, "labels": dict(binding.labels)}}
         path = _pod_path(binding.namespace, binding.name)
         try:
-            await self._client.patch(path, {**patch}, seconds=self._seconds)
+            async with self._label_writes:
+                await self._client.patch(path, {**patch}, seconds=self._seconds)
         except ExtenderError as error:
             pod = f"{binding.namespace}/{binding.name}"
             _log.warning("pod %s stays without its label: %s", pod, error)

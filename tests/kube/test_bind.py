@@ -135,6 +135,28 @@ async def test_label_that_was_dropped_before_a_restart() -> None:
         await until(lambda: server.pod("p")["metadata"].get("labels") == expected)
 
 
+async def test_labels_of_many_pods_are_written_a_few_at_a_time() -> None:
+    """A start lists all that lack one; the API server has other things to do."""
+    server = ApiServer().with_all(ONE_CARD)
+    ours = {"hami.io/vgpu-node": "n1"}
+    for number in range(40):
+        server.put(pod(f"p{number}").app("a").on("n1").annotations(ours))
+    most_open = open_writes = 0
+
+    async def write_slowly(_request: web.Request) -> web.StreamResponse:
+        nonlocal most_open, open_writes
+        open_writes += 1
+        most_open = max(most_open, open_writes)
+        await asyncio.sleep(0.01)
+        open_writes -= 1
+        return status(200, "labelled")
+
+    server.fail("PATCH", "/pods/p", write_slowly, times=40)
+    async with running(server):
+        await until(lambda: len(server.asked("PATCH", "/pods/p")) == 40)
+    assert most_open == 8
+
+
 async def test_label_that_cannot_be_written(caplog: pytest.LogCaptureFixture) -> None:
     """The pod is bound all the same, and the log says what it lacks."""
     server = ApiServer().with_all(ONE_CARD, WANTED)
