@@ -346,8 +346,6 @@ def card_key(device: Device, used: Usage, key: CardKey, weights: Weights) -> Fra
             return device_score(device, used, weights)
         case CardKey.MOST_USED:
             return -device_score(device, used, weights)
-        case CardKey.FEWEST_CONTAINERS:
-            return Fraction(used.slots)
         case CardKey.HIGHEST_NUMA:
             return Fraction(-device.numa_node)
         case CardKey.LOWEST_NUMA:

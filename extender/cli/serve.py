@@ -177,6 +177,8 @@ def _troubles(ledger: Ledger) -> Iterator[str]:
     for node in ledger.nodes.values():
         if node.inventory_problem is not None:
             yield f"node {node.name} is refused: {node.inventory_problem}"
+        for warning in node.warnings:
+            yield f"node {node.name}: {warning}"
     for node_name, causes in ledger.overfull.causes.items():
         for uuid, (held, size) in ledger.overfull_on(node_name).items():
             yield (

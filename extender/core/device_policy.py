@@ -10,7 +10,6 @@ class CardKey(Enum):
 
     MOST_USED = "most used"
     LEAST_USED = "least used"
-    FEWEST_CONTAINERS = "fewest containers"
     HIGHEST_NUMA = "highest NUMA node"
     LOWEST_NUMA = "lowest NUMA node"
 

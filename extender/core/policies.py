@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.arrays import DIMENSIONS, SLOTS, Floats, Int64s
+from extender.core.arrays import DIMENSIONS, Floats, Int64s
 from extender.core.cards import Cards
 from extender.core.device_policy import (
     EQUAL_WEIGHTS,
@@ -68,9 +68,6 @@ def _by_key(cards: Cards, used: Int64s, policy: DevicePolicy, key: CardKey) -> F
             return _use_steps(cards, used, policy.weights, _STEPS_PER_USE)
         case CardKey.MOST_USED:
             return _use_steps(cards, used, policy.weights, -_STEPS_PER_USE)
-        case CardKey.FEWEST_CONTAINERS:
-            fewest_first: Floats = used[SLOTS].astype(np.float64)
-            return fewest_first
         case CardKey.HIGHEST_NUMA:
             lowest_first: Floats = cards.numa_ranks.astype(np.float64)
             return -lowest_first

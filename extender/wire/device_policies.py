@@ -33,7 +33,8 @@ _KEY_OF: Final[Mapping[str, CardKey | None]] = {
     TOPOLOGY_AWARE: None,
 }
 _TRUE: Final = frozenset({"1", "t", "T", "true", "True", "TRUE"})
-"""As Go's strconv.ParseBool."""
+_FALSE: Final = frozenset({"", "0", "f", "F", "false", "False", "FALSE"})
+"""Both as Go's strconv.ParseBool; an empty text is as good as none."""
 
 _WEIGHED: Final = frozenset({"slot", "memory", "core"})
 _WEIGHT: Final = re.compile(r"(slot|memory|core)=([0-9]{1,9})", re.ASCII)
@@ -59,7 +60,7 @@ def read_device_policy(
     """
     policy = default
     text = annotations.get(DEVICE_POLICY_ANNOTATION)
-    if text is not None:
+    if text:
         named = device_policy_of(text)
         if named is None:
             known = ", ".join(_KEY_OF)
@@ -69,15 +70,24 @@ def read_device_policy(
             )
         else:
             policy = replace(named, weights=default.weights)
-    if (
-        kind.numa_bind_annotation
-        and annotations.get(kind.numa_bind_annotation) in _TRUE
-    ):
+    if _is_on(annotations, kind.numa_bind_annotation, warnings):
         policy = on_one_numa_node(policy)
     weights = annotations.get(WEIGHTS_ANNOTATION)
     if weights is not None:
         policy = replace(policy, weights=weights_of(weights, WEIGHTS_ANNOTATION))
     return policy
+
+
+def _is_on(
+    annotations: Mapping[str, str], name: str | None, warnings: list[str]
+) -> bool:
+    """Read a switch; what is neither true nor false is off, with a warning."""
+    text = annotations.get(name, "") if name is not None else ""
+    if text not in _TRUE and text not in _FALSE:
+        warnings.append(
+            f"{name}: {text[:_LONGEST_SHOWN]!r} is neither true nor false; it is off"
+        )
+    return text in _TRUE
 
 
 def device_policy_of(text: str) -> DevicePolicy | None:
@@ -92,13 +102,10 @@ def device_policy_of(text: str) -> DevicePolicy | None:
     words = [word.strip() for word in text.split(",")]
     if not all(word in _KEY_OF for word in words):
         return None
-    is_exclusive = MUTEX in words
-    if words == [MUTEX]:
-        return DevicePolicy((CardKey.FEWEST_CONTAINERS,), is_exclusive=True)
     keys = _without_repetition([_KEY_OF[word] for word in words])
     return DevicePolicy(
         keys or (CardKey.LEAST_USED,),
-        is_exclusive=is_exclusive,
+        is_exclusive=MUTEX in words,
         is_topology_aware=TOPOLOGY_AWARE in words,
     )
 

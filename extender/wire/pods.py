@@ -170,7 +170,9 @@ def _annotations(metadata: JsonObject) -> Mapping[str, str]:
     texts: dict[str, str] = {}
     for name, text in annotations.items():
         if not isinstance(text, str):
-            raise BadObject(f"metadata.annotations[{name}]", shown(text), "a string")
+            raise BadObject(
+                f"metadata.annotations[{name}]", shown(text), "a string (quote it)"
+            )
         texts[name] = text
     return texts
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from extender.core.device_policy import CardKey, DevicePolicy
+from extender.core.device_policy import DevicePolicy
 from extender.core.model import (
     Allocation,
     ContainerStatus,
@@ -66,7 +66,7 @@ from tests.values import (
 
 NAMES: Final = (N1, N2, N3)
 UUIDS: Final = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abc")
-MUTEX: Final = DevicePolicy((CardKey.FEWEST_CONTAINERS,), is_exclusive=True)
+MUTEX: Final = DevicePolicy(is_exclusive=True)
 REQUESTS: Final = (
     request(app(8_000)),
     request(sidecar(1_000), app(2_000, count=2, cores=30)),

@@ -20,10 +20,9 @@ WEIGHTS: Final = "hami.io/device-scoring-weights"
 NUMA_BIND: Final = "nvidia.com/numa-bind"
 
 READER: Final = PodReader(NVIDIA)
-MOST, LEAST, FEWEST, HIGHEST, LOWEST = (
+MOST, LEAST, HIGHEST, LOWEST = (
     CardKey.MOST_USED,
     CardKey.LEAST_USED,
-    CardKey.FEWEST_CONTAINERS,
     CardKey.HIGHEST_NUMA,
     CardKey.LOWEST_NUMA,
 )
@@ -31,7 +30,7 @@ MOST, LEAST, FEWEST, HIGHEST, LOWEST = (
 POLICIES: Final = {
     "spread": SPREAD_CARDS,
     "binpack": BINPACK_CARDS,
-    "mutex": DevicePolicy((FEWEST,), is_exclusive=True),
+    "mutex": DevicePolicy((LEAST,), is_exclusive=True),
     "numa": DevicePolicy((HIGHEST,)),
     "numa,binpack": DevicePolicy((HIGHEST, MOST)),
     " binpack , numa ": DevicePolicy((MOST, HIGHEST)),
@@ -44,7 +43,7 @@ POLICIES: Final = {
 BOUND: Final = {
     "binpack": DevicePolicy((LOWEST, MOST), on_one_numa_node=True),
     "spread": DevicePolicy((HIGHEST, LEAST), on_one_numa_node=True),
-    "mutex": DevicePolicy((HIGHEST, FEWEST), is_exclusive=True, on_one_numa_node=True),
+    "mutex": DevicePolicy((HIGHEST, LEAST), is_exclusive=True, on_one_numa_node=True),
     "numa": DevicePolicy((HIGHEST,), on_one_numa_node=True),
     "binpack,numa": DevicePolicy((HIGHEST, MOST), on_one_numa_node=True),
 }
@@ -73,13 +72,26 @@ def test_numa_bind(text: str, policy: DevicePolicy, value: str) -> None:
     assert read({POLICY: text, NUMA_BIND: value}) == (policy, ())
 
 
-@pytest.mark.parametrize("value", ["", "0", "false", "yes", "tRUE", " true", "on"])
+@pytest.mark.parametrize("value", ["", "0", "f", "F", "false", "False", "FALSE"])
 def test_numa_bind_that_is_off(value: str) -> None:
-    """As Go reads a boolean; anything else is off, as HAMi has it."""
+    """As Go reads a boolean."""
     assert read({NUMA_BIND: value}) == (SPREAD_CARDS, ())
 
 
-@pytest.mark.parametrize("text", ["", " ", "Binpack", "pack", "binpack,pack", "numa,"])
+@pytest.mark.parametrize("value", ["yes", "tRUE", " true", "on"])
+def test_numa_bind_that_is_neither(value: str) -> None:
+    """Off, as HAMi has it; but it says so."""
+    policy, (warning,) = read({NUMA_BIND: value})
+    assert policy == SPREAD_CARDS
+    assert warning == f"{NUMA_BIND}: {value!r} is neither true nor false; it is off"
+
+
+def test_empty_policy_is_none() -> None:
+    """What a template writes where nobody set a value."""
+    assert read({POLICY: ""}, BINPACK_CARDS) == (BINPACK_CARDS, ())
+
+
+@pytest.mark.parametrize("text", [" ", "Binpack", "pack", "binpack,pack", "numa,"])
 def test_unknown_policy_is_the_default_with_a_warning(text: str) -> None:
     """Never silently something else; one word of a list spoils it."""
     policy, (warning,) = read({POLICY: text}, BINPACK_CARDS)
