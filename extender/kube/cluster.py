@@ -230,8 +230,8 @@ class KubeCluster:
         self._labels.expect(binding)
         try:
             await self._client.post(path, body, seconds=self._seconds)
-        except Unanswered:
-            raise
+        except (Unanswered, Conflict):
+            raise  # it may have been carried out, by this request or one before
         except ExtenderError:
             self._labels.forget(binding)
             raise

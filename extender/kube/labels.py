@@ -37,7 +37,7 @@ class DueLabels:
 
     def forget(self, binding: Binding) -> None:
         """Look no more for them: it was not carried out."""
-        self._due.pop(binding.uid, None)
+        self._take(binding.uid)
 
     def found(self, news: News) -> Binding | None:
         """Take in what a feed of pods tells.
@@ -49,7 +49,7 @@ class DueLabels:
             self._unlisted = set(self._due)
         elif isinstance(news, ListEnds):
             for uid in self._unlisted or ():
-                del self._due[uid]  # its pod is gone
+                self._due.pop(uid, None)  # its pod is gone
             self._unlisted = None
         elif self._due or self._unlisted is not None:
             with suppress(WireError):

@@ -21,6 +21,7 @@ from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
 from extender.verbs.verdicts import judge_node
 from extender.wire.allocation import allocation_annotations, allocation_labels
+from extender.wire.device_policies import exclusive_annotations
 from extender.wire.extender_v1 import BindingArgs
 from extender.wire.pod_settings import release_annotations
 
@@ -243,7 +244,11 @@ class Binder:
     ) -> str:
         now = int(self._unix_seconds())
         written = allocation_annotations(self._kind, args.node_name, allocation, now)
-        annotations = written | release_annotations(pod)
+        annotations = (
+            written
+            | release_annotations(pod)
+            | exclusive_annotations(pod.request.device_policy)
+        )
         binding = _binding(args, annotations, allocation_labels(args.node_name))
         self._sent.note(args, lock_value, is_answered=False)
         try:

@@ -21,6 +21,8 @@ from extender.wire.objects import shown
 
 DEVICE_POLICY_ANNOTATION: Final = "hami.io/gpu-scheduler-policy"
 WEIGHTS_ANNOTATION: Final = "hami.io/device-scoring-weights"
+EXCLUSIVE_ANNOTATION: Final = "gpu-extender/exclusive"
+_IS_EXCLUSIVE: Final = "true"
 
 MUTEX: Final = "mutex"
 TOPOLOGY_AWARE: Final = "topology-aware"
@@ -37,7 +39,7 @@ _FALSE: Final = frozenset({"", "0", "f", "F", "false", "False", "FALSE"})
 """Both as Go's strconv.ParseBool; an empty text is as good as none."""
 
 _WEIGHED: Final = frozenset({"slot", "memory", "core"})
-_WEIGHT: Final = re.compile(r"(slot|memory|core)=([0-9]{1,9})", re.ASCII)
+_WEIGHT: Final = re.compile(r"(slot|memory|core)\s*=\s*([0-9]{1,6})", re.ASCII)
 _LONGEST_SHOWN: Final = 80
 
 
@@ -46,6 +48,8 @@ def read_device_policy(
     kind: Kind,
     default: DevicePolicy,
     warnings: list[str],
+    *,
+    is_bound: bool = False,
 ) -> DevicePolicy:
     """Read how a pod's containers choose among the cards that would serve.
 
@@ -54,11 +58,11 @@ def read_device_policy(
         kind: Of device; names the annotation that asks for one NUMA node.
         default: What counts when no policy is named, or one that is not known.
         warnings: A text is added here where it is not known.
-
-    Raises:
-        BadAnnotation: The weights cannot be read.
+        is_bound: Whether the pod is bound. Then it holds its cards alone if its policy
+            says so, or bind has noted that it does: another default, or an edit of the
+            policy, changes nothing.
     """
-    policy = default
+    policy = replace(default, is_exclusive=False) if is_bound else default
     text = annotations.get(DEVICE_POLICY_ANNOTATION)
     if text:
         named = device_policy_of(text)
@@ -71,11 +75,27 @@ def read_device_policy(
         else:
             policy = replace(named, weights=default.weights)
     if _is_on(annotations, kind.numa_bind_annotation, warnings):
-        policy = on_one_numa_node(policy)
-    weights = annotations.get(WEIGHTS_ANNOTATION)
-    if weights is not None:
-        policy = replace(policy, weights=weights_of(weights, WEIGHTS_ANNOTATION))
+        policy = on_one_numa_node(policy, is_list="," in (text or ""))
+    if is_bound and annotations.get(EXCLUSIVE_ANNOTATION) == _IS_EXCLUSIVE:
+        policy = replace(policy, is_exclusive=True)
     return policy
+
+
+def weighed(policy: DevicePolicy, annotations: Mapping[str, str]) -> DevicePolicy:
+    """Give a policy the weights that a pod names.
+
+    Raises:
+        BadAnnotation: They cannot be read.
+    """
+    text = annotations.get(WEIGHTS_ANNOTATION)
+    if text is None:
+        return policy
+    return replace(policy, weights=weights_of(text, WEIGHTS_ANNOTATION))
+
+
+def exclusive_annotations(policy: DevicePolicy) -> dict[str, str]:
+    """Write, at bind, that a pod holds its cards alone."""
+    return {EXCLUSIVE_ANNOTATION: _IS_EXCLUSIVE} if policy.is_exclusive else {}
 
 
 def _is_on(
@@ -120,12 +140,13 @@ def _without_repetition(keys: Sequence[CardKey | None]) -> tuple[CardKey, ...]:
     return tuple(kept)
 
 
-def on_one_numa_node(policy: DevicePolicy) -> DevicePolicy:
+def on_one_numa_node(policy: DevicePolicy, *, is_list: bool = False) -> DevicePolicy:
     """Try NUMA nodes one after another: packing from the lowest, else the highest.
 
-    So a container's first card is on the NUMA node that HAMi would come to first.
+    So a container's first card is on the NUMA node that HAMi would come to first; in a
+    list, it tries the highest first whatever the words are.
     """
-    is_packing = policy.keys == (CardKey.MOST_USED,)
+    is_packing = policy.keys == (CardKey.MOST_USED,) and not is_list
     first = CardKey.LOWEST_NUMA if is_packing else CardKey.HIGHEST_NUMA
     rest = tuple(key for key in policy.keys if key is not first)
     return replace(policy, keys=(first, *rest), on_one_numa_node=True)
@@ -148,7 +169,7 @@ def weights_of(text: str, field: str) -> Weights:
     found: dict[str, int] = {}
     parts = text.split(",")
     for part in parts:
-        match = _WEIGHT.fullmatch("".join(part.split()))
+        match = _WEIGHT.fullmatch(part.strip())
         if match is not None:
             found[match[1]] = int(match[2])
     if (
@@ -156,6 +177,6 @@ def weights_of(text: str, field: str) -> Weights:
         or found.keys() != _WEIGHED
         or not any(found.values())
     ):
-        expected = "slot=A,core=B,memory=C with whole numbers, one of them above 0"
+        expected = "slot=A,core=B,memory=C, each from 0 to 999999, not all 0"
         raise BadAnnotation(field, shown(text), expected)
     return Weights(slots=found["slot"], memory=found["memory"], cores=found["core"])

@@ -23,7 +23,7 @@ from extender.core.model import (
 from extender.core.requests import kubelet_slots
 from extender.errors import BadAnnotation, BadObject
 from extender.wire.allocation import is_served, named_devices, read_allocation
-from extender.wire.device_policies import read_device_policy
+from extender.wire.device_policies import read_device_policy, weighed
 from extender.wire.objects import (
     JsonObject,
     as_object,
@@ -82,12 +82,17 @@ class PodReader:
         requests = read_requests(self.kind, declared)
         lifetimes = tuple([one.container.lifetime for one in declared])
         warnings: list[str] = []
+        node_name = NodeName(optional_text_at(spec, "nodeName", "spec")) or None
+        device_policy = read_device_policy(
+            annotations,
+            self.kind,
+            self.device_policy,
+            warnings,
+            is_bound=node_name is not None,
+        )
         try:
-            device_policy = read_device_policy(
-                annotations, self.kind, self.device_policy, warnings
-            )
+            device_policy = weighed(device_policy, annotations)
         except BadAnnotation as error:
-            device_policy = self.device_policy
             if any(requests.counts):
                 requests = requests.refused(str(error))
         request = PodRequest(
@@ -104,7 +109,7 @@ class PodReader:
             namespace=optional_text_at(metadata, "namespace", "metadata")
             or _DEFAULT_NAMESPACE,
             name=name,
-            node_name=NodeName(optional_text_at(spec, "nodeName", "spec")) or None,
+            node_name=node_name,
             containers=tuple([one.container for one in declared]),
             request=request,
             request_problem=requests.problem,

@@ -31,6 +31,7 @@ from extender.settings import HttpSettings, Settings
 from extender.web.app import build_app
 from extender.wire.device_policies import (
     DEVICE_POLICY_ANNOTATION,
+    EXCLUSIVE_ANNOTATION,
     WEIGHTS_ANNOTATION,
 )
 from extender.wire.nodes import CORDON_ANNOTATION
@@ -239,6 +240,7 @@ def test_every_name_is_explained() -> None:
         DEVICE_POLICY_ANNOTATION,
         NODE_POLICY_ANNOTATION,
         RELEASE_ANNOTATION,
+        EXCLUSIVE_ANNOTATION,
     }
     page = (DOCS / "requests.md").read_text(encoding="utf-8")
 

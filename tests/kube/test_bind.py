@@ -111,6 +111,16 @@ async def test_release_of_the_pod_comes_before_the_clusters(
         assert server.pod("p")["metadata"]["annotations"][RELEASE] == written
 
 
+async def test_pod_that_holds_its_cards_alone_is_noted() -> None:
+    """So that another default after a restart lets nobody join it."""
+    mutex = {"hami.io/gpu-scheduler-policy": "mutex"}
+    server = ApiServer().with_all(ONE_CARD, WANTED.annotations(mutex))
+    async with running(server) as run:
+        assert await run.bind() == ""
+    written = server.pod("p")["metadata"]["annotations"]
+    assert written["gpu-extender/exclusive"] == "true"
+
+
 async def test_label_that_was_dropped_is_written() -> None:
     """Servers before 1.35 drop the labels of a Binding."""
     server = ApiServer().with_all(ONE_CARD, WANTED)

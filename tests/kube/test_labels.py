@@ -47,6 +47,15 @@ def test_binding_that_is_sent_while_all_is_listed() -> None:
     assert labels.found(Shown(BOUND)) == BINDING
 
 
+def test_binding_that_fails_while_all_is_listed() -> None:
+    """Its pod was deleted meanwhile; the list goes on to its end."""
+    labels = due()
+    assert labels.found(LIST) is None
+    labels.forget(BINDING)
+    assert labels.found(LISTED) is None
+    assert labels.found(Shown(BOUND)) is None
+
+
 def test_deleted_before_it_was_shown_bound() -> None:
     """Another pod of its name is another pod."""
     labels = due()

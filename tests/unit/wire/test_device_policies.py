@@ -46,6 +46,7 @@ BOUND: Final = {
     "mutex": DevicePolicy((HIGHEST, LEAST), is_exclusive=True, on_one_numa_node=True),
     "numa": DevicePolicy((HIGHEST,), on_one_numa_node=True),
     "binpack,numa": DevicePolicy((HIGHEST, MOST), on_one_numa_node=True),
+    "binpack,spread": DevicePolicy((HIGHEST, MOST), on_one_numa_node=True),
 }
 
 
@@ -132,7 +133,8 @@ UNREADABLE: Final = [
     "slot=-1,core=1,memory=1",
     "slot=1.5,core=1,memory=1",
     "slot=1,core=1,mem=1",
-    "slot=9999999999,core=1,memory=1",
+    "slot=1000000,core=1,memory=1",
+    "slot=1 2,core=1,memory=1",
     "slot=\N{ARABIC-INDIC DIGIT ONE},core=1,memory=1",
 ]
 
@@ -149,3 +151,36 @@ def test_weights_that_cannot_be_read(text: str) -> None:
     assert made.request.kubelet_slots == 1
     plain = READER.read(pod("p").app("a").annotations(texts).build())
     assert plain.request_problem is None
+
+
+NOTED: Final = {"gpu-extender/exclusive": "true"}
+ALONE: Final = {
+    "its policy says so": ({POLICY: "mutex"}, True),
+    "bind noted it": (NOTED, True),
+    "bind noted it, and the policy was edited": ({**NOTED, POLICY: "binpack"}, True),
+    "bind noted it, and the weights were edited": ({**NOTED, WEIGHTS: "?"}, True),
+    "its policy says so, and the weights cannot be read": (
+        {POLICY: "mutex", WEIGHTS: "?"},
+        True,
+    ),
+    "nothing says so": ({}, False),
+    "it says something else": ({"gpu-extender/exclusive": "yes"}, False),
+}
+
+
+@pytest.mark.parametrize(("texts", "is_alone"), ALONE.values(), ids=ALONE)
+def test_bound_pod_holds_its_cards_alone(
+    texts: dict[str, str], *, is_alone: bool
+) -> None:
+    """Whatever the cluster's default is now; an unbound pod goes by that."""
+    for default in (SPREAD_CARDS, DevicePolicy(is_exclusive=True)):
+        shown = pod("p").app("a", gpu=1).annotations(texts)
+        reader = PodReader(NVIDIA, default)
+        bound = reader.read(shown.on("n1").build())
+        assert bound.request.device_policy.is_exclusive is is_alone
+    unbound = PodReader(NVIDIA, DevicePolicy(is_exclusive=True)).read(
+        pod("p").app("a", gpu=1).annotations(NOTED).build()
+    )
+    assert unbound.request.device_policy.is_exclusive
+    forged = READER.read(pod("p").app("a", gpu=1).annotations(NOTED).build())
+    assert not forged.request.device_policy.is_exclusive
