@@ -24,6 +24,10 @@ PROGRAMS: Final = {
 BASES: Final = ("echo", "echo-served", "none")
 """Whose rates those of ours are compared with."""
 
+SERVED: Final = "echo-served"
+"""Whose pods device plugins serve with the same writes as ours: until all pods run,
+both did the same work but for the decision and the lock."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -46,11 +50,7 @@ def rows(burst: Burst, measured: Sequence[Measured]) -> list[Row]:
         burst: What they have in common.
         measured: Each run once.
     """
-    plain = {
-        each.figures.extender: each.figures.pods_per_second
-        for each in measured
-        if each.is_plain
-    }
+    plain = {each.figures.extender: each.figures for each in measured if each.is_plain}
     return [
         Row(
             part=PART,
@@ -105,7 +105,7 @@ def _told(figures: Figures) -> dict[str, float]:
     return told
 
 
-def _ratios(measured: Measured, plain: Mapping[str, float]) -> dict[str, float]:
+def _ratios(measured: Measured, plain: Mapping[str, Figures]) -> dict[str, float]:
     figures = measured.figures
     ratios = {"nodes_to_ideal": figures.nodes_used / figures.nodes_ideal}
     if figures.calls:
@@ -116,8 +116,13 @@ def _ratios(measured: Measured, plain: Mapping[str, float]) -> dict[str, float]:
     if measured.is_plain:
         for base in BASES:
             if base in plain and base != figures.extender:
-                ratios[f"rate_to_{base.replace('-', '_')}"] = rate / plain[base]
+                to_base = rate / plain[base].pods_per_second
+                ratios[f"rate_to_{base.replace('-', '_')}"] = to_base
+        if SERVED in plain and figures.extender != SERVED:
+            # As many pods, so the rates are as the times are.
+            until_running = plain[SERVED].running_seconds / figures.running_seconds
+            ratios["running_rate_to_echo_served"] = until_running
     elif figures.extender in plain:
         other = "no_pending" if figures.pending else "plain_http"
-        ratios[f"rate_to_{other}"] = rate / plain[figures.extender]
+        ratios[f"rate_to_{other}"] = rate / plain[figures.extender].pods_per_second
     return ratios

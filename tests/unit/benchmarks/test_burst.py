@@ -81,6 +81,14 @@ def test_plain_run_is_compared_with_those_that_decide_nothing() -> None:
     assert echo == {"nodes_to_ideal": 2.0}
 
 
+def test_until_pods_run_is_compared_with_an_echo_that_plugins_serve() -> None:
+    """Only such pods ask as much of the plugins and of the API server as ours."""
+    served = replace(FIGURES, extender="echo-served", running_seconds=8.0)
+    ours, itself = ratios_of(replace(FIGURES, running_seconds=10.0), served)
+    assert ours["running_rate_to_echo_served"] == 0.8
+    assert "running_rate_to_echo_served" not in itself
+
+
 def test_pending_and_tls_are_compared_with_the_plain_run_of_the_same() -> None:
     """Not with an echo, which had no such pods to refuse."""
     _, _, pending, secure = ratios_of(
@@ -114,7 +122,11 @@ def test_the_budget_of_the_design_is_in_the_workload() -> None:
     assert one.run.contender.name == "ours"
     slow = replace(FIGURES, pods_per_second=60.0, refused_share=0.005)
     echo = replace(FIGURES, extender="echo", pods_per_second=100.0)
-    row, _ = rows(burst, [Measured(slow, {}, one.budgets), Measured(echo, {})])
+    served = replace(echo, extender="echo-served")
+    row, *_ = rows(
+        burst,
+        [Measured(slow, {}, one.budgets), Measured(echo, {}), Measured(served, {})],
+    )
     (missed,) = row.missed_budgets()
     assert missed.endswith("rate_to_echo is 0.6; its budget is at least 0.7")
 
