@@ -227,11 +227,12 @@ class EmbeddedCluster:
 
     def _served(self, binding: Binding) -> dict[str, str]:
         """Give what the device plugin changes once all containers have their cards."""
-        rows = binding.annotations.get(self._kind.to_allocate_annotation)
-        if rows is None:
+        to_allocate = self._kind.to_allocate_annotation
+        rows = binding.annotations.get(to_allocate) if to_allocate else None
+        if to_allocate is None or rows is None:
             return {}
         return {
-            self._kind.to_allocate_annotation: served_rows(rows),
+            to_allocate: served_rows(rows),
             PHASE_ANNOTATION: PHASE_SERVED,
         }
 

@@ -50,10 +50,11 @@ def allocation_annotations(
 ) -> dict[str, str]:
     """Write all that the device plugin and later readers need, at bind."""
     rows = encode_allocation(allocation, kind)
+    to_allocate = kind.to_allocate_annotation
     return {
         NODE_ANNOTATION: node_name,
         TIME_ANNOTATION: str(unix_seconds),
-        kind.to_allocate_annotation: rows,
+        **({to_allocate: rows} if to_allocate else {}),
         kind.allocated_annotation: rows,
         PHASE_ANNOTATION: PHASE_ALLOCATING,
         BIND_TIME_ANNOTATION: str(unix_seconds),

@@ -65,12 +65,13 @@ def _lock(metadata: Mapping[str, object]) -> str | None:
 
 def _devices(metadata: Mapping[str, object], kind: Kind) -> tuple[Device, ...] | None:
     annotations = object_at(metadata, "annotations", "metadata")
-    register = _annotation(annotations, kind.register_annotation)
-    if register is None:
+    name = kind.register_annotation
+    register = _annotation(annotations, name) if name else None
+    if name is None or register is None:
         return None
     listed = (_annotation(annotations, CORDON_ANNOTATION) or "").split(",")
     cordoned = frozenset(DeviceUUID(uuid.strip()) for uuid in listed)
-    return decode_inventory(register, kind.register_annotation, cordoned)
+    return decode_inventory(register, name, cordoned)
 
 
 def _links(metadata: Mapping[str, object], kind: Kind) -> tuple[Links, tuple[str, ...]]:

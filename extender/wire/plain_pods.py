@@ -36,14 +36,8 @@ def is_plain(obj: object, kind: Kind) -> bool:
     apps, inits = spec.get("containers"), spec.get("initContainers") or []
     if not isinstance(apps, list) or not isinstance(inits, list) or not apps:
         return False
-    wanted = (
-        kind.count_resource,
-        kind.memory_resource,
-        kind.memory_percentage_resource,
-        kind.core_resource,
-    )
     return all(
-        named is not None and not any(each in named for each in wanted)
+        named is not None and not any(each in named for each in kind.resources)
         for container in (*inits, *apps)
         for named in _named(container)
     )

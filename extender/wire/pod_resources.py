@@ -97,8 +97,10 @@ class _Amounts:
     def names_any(self) -> bool:
         return bool(self._limits or self._requests)
 
-    def of(self, resource: str) -> int | None:
+    def of(self, resource: str | None) -> int | None:
         """Read one quantity; None when the container does not name the resource."""
+        if resource is None:
+            return None
         if resource in self._limits:
             return self._parsed(self._limits[resource], "limits", resource)
         if resource in self._requests:

@@ -33,11 +33,16 @@ def read_selection(annotations: Mapping[str, str], kind: Kind) -> Selection:
     An empty value is no constraint; a value of nothing but commas and blanks, where
     it lists what to use, matches no device.
     """
-    use_types = annotations.get(kind.use_type_annotation)
-    avoid_types = annotations.get(kind.avoid_type_annotation)
-    use_uuids = annotations.get(kind.use_uuid_annotation)
-    avoid_uuids = annotations.get(kind.avoid_uuid_annotation)
-    modes = annotations.get(kind.mode_annotation) if kind.mode_annotation else None
+    use_types, avoid_types, use_uuids, avoid_uuids, modes = (
+        annotations.get(name) if name else None
+        for name in (
+            kind.use_type_annotation,
+            kind.avoid_type_annotation,
+            kind.use_uuid_annotation,
+            kind.avoid_uuid_annotation,
+            kind.mode_annotation,
+        )
+    )
     if not (use_types or avoid_types or use_uuids or avoid_uuids or modes):
         return ANY_DEVICE
     return Selection(
