@@ -12,6 +12,8 @@ import orjson
 
 from extender.cli.options import (
     cluster_option,
+    device_config_option,
+    kinds_of,
     output_option,
     policy_options,
     read_input,
@@ -46,6 +48,7 @@ from extender.wire.objects import JsonObject
 @cluster_option
 @policy_options
 @release_option
+@device_config_option
 @output_option
 def schedule(
     *,
@@ -55,6 +58,7 @@ def schedule(
     node_policy: str,
     weights: Weights,
     release: str,
+    device_config: Path | None,
     output: str,
 ) -> None:
     """Place pods on a cluster read from files, and show where and why.
@@ -73,6 +77,7 @@ def schedule(
     if not pods:
         raise SettingsError("no pod found in the input")
     scheduling = SchedulingSettings(
+        kinds=kinds_of(device_config),
         device_policy=replace(device_policy, weights=weights),
         node_policy=Policy(node_policy),
         release=Release(release),

@@ -51,7 +51,7 @@ class NodeIntake:
         if name is not None and self._listed is not None:
             self._listed.add(name)
         try:
-            node = decode_node(obj, self._extender.reader.kind)
+            node = decode_node(obj, self._extender.reader.kinds)
         except Exception as error:  # noqa: BLE001 - see _report
             self.unreadable += 1
             _report(f"node {name}", error)
@@ -103,7 +103,7 @@ class PodIntake:
             return
         is_known = self._uid_of.get(name) == uid
         pod = None
-        if is_known or not is_plain(obj, self._extender.reader.kind):
+        if is_known or not is_plain(obj, self._extender.reader.kinds):
             pod = self._read(obj, name, uid if is_known else None)
         if pod is not None and not is_known and not _matters(pod):
             pod = None
@@ -169,9 +169,9 @@ class PodIntake:
 
 def _matters(pod: Pod) -> bool:
     return (
-        pod.request.asks_for_devices
+        pod.asks_for_devices
         or pod.request_problem is not None
-        or pod.request.kubelet_slots > 0
+        or bool(pod.kubelet_slots)
         or pod.allocation is not None
     )
 

@@ -1,10 +1,21 @@
 """Kubernetes Node objects, reduced to what decides."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from extender.core.kinds import Kind
-from extender.core.model import MAX_INT32, Device, DeviceUUID, Links, Node, NodeName
+from extender.core.model import (
+    MAX_INT32,
+    Device,
+    DeviceUUID,
+    Inventory,
+    KindWord,
+    Links,
+    Node,
+    NodeName,
+)
 from extender.errors import BadObject, BadQuantity, WireError
 from extender.wire.links import decode_links
 from extender.wire.lock import LOCK_ANNOTATION
@@ -15,15 +26,15 @@ from extender.wire.register import decode_inventory
 CORDON_ANNOTATION: Final = "hami.io/device-cordon"
 
 
-def decode_node(obj: object, kind: Kind) -> Node:
-    """Read a node's inventory and how many device ids kubelet offers.
+def decode_node(obj: object, kinds: Iterable[Kind]) -> Node:
+    """Read a node's inventories and how many device ids kubelet offers.
 
-    What cannot be read, besides the name, becomes the node's `inventory_problem`: it
-    refuses this node and no other.
+    What cannot be read, besides the name, becomes the `problem` of an inventory: it
+    refuses this node to pods that ask for this kind, and no other.
 
     Args:
         obj: The JSON object.
-        kind: Gives the names of the annotation and of the count resource.
+        kinds: Give the names of annotations and count resources.
 
     Raises:
         BadObject: It is no object, or has no name.
@@ -31,6 +42,34 @@ def decode_node(obj: object, kind: Kind) -> Node:
     node = as_object(obj, "node")
     metadata = object_at(node, "metadata", "node")
     name = NodeName(name_at(metadata, "name", "metadata"))
+    inventories: dict[KindWord, Inventory] = {}
+    warnings: list[str] = []
+    for kind in kinds:
+        inventory = _inventory(node, metadata, kind, warnings)
+        if inventory != _NO_INVENTORY:
+            inventories[kind.type_word] = inventory
+    version = metadata.get("resourceVersion")
+    return Node(
+        name,
+        _without_doubles(inventories) if len(inventories) > 1 else inventories,
+        _lock(metadata),
+        version if isinstance(version, str) else "",
+        tuple(warnings),
+        _handshakes(
+            metadata, [kind for kind in kinds if kind.type_word in inventories]
+        ),
+    )
+
+
+_NO_INVENTORY: Final = Inventory(None, 0)
+
+
+def _inventory(
+    node: Mapping[str, object],
+    metadata: Mapping[str, object],
+    kind: Kind,
+    warnings: list[str],
+) -> Inventory:
     problems: list[str] = []
     devices: tuple[Device, ...] | None = None
     allocatable_slots = 0
@@ -42,19 +81,52 @@ def decode_node(obj: object, kind: Kind) -> Node:
         allocatable_slots = _allocatable_slots(node, kind)
     except WireError as error:
         problems.append(str(error))
-    links, warnings = _links(metadata, kind)
-    problem = "; ".join(problems) or None
-    version = metadata.get("resourceVersion")
-    return Node(
-        name,
-        devices,
-        allocatable_slots,
-        problem,
-        _lock(metadata),
-        version if isinstance(version, str) else "",
-        links,
-        warnings,
+    links, more = _links(metadata, kind)
+    warnings += more
+    return Inventory(devices, allocatable_slots, "; ".join(problems) or None, links)
+
+
+def _without_doubles(
+    inventories: Mapping[KindWord, Inventory],
+) -> dict[KindWord, Inventory]:
+    """Refuse inventories that have a device id in common.
+
+    A pod that holds it would be charged on both, and neither could be told by it.
+    """
+    times = Counter(
+        device.device_uuid
+        for inventory in inventories.values()
+        for device in inventory.devices or ()
     )
+    checked: dict[KindWord, Inventory] = {}
+    for kind, inventory in inventories.items():
+        doubles = [
+            device.device_uuid
+            for device in inventory.devices or ()
+            if times[device.device_uuid] > 1
+        ]
+        problems = [inventory.problem] if inventory.problem else []
+        if doubles:
+            problems.append(
+                f"{kind}: id {doubles[0]!r} is registered by another kind, too"
+            )
+        checked[kind] = replace(inventory, problem="; ".join(problems) or None)
+    return checked
+
+
+def _handshakes(
+    metadata: Mapping[str, object], kinds: Iterable[Kind]
+) -> tuple[tuple[str, str], ...]:
+    """Read what plugins are asked by; a text that is missing, or none, is empty."""
+    annotations = metadata.get("annotations")
+    texts = annotations if isinstance(annotations, dict) else {}
+    found = []
+    for kind in kinds:
+        name = kind.handshake_annotation
+        if name is not None:
+            text = texts.get(name)
+            found.append((name, text if isinstance(text, str) else ""))
+    return tuple(found)
 
 
 def _lock(metadata: Mapping[str, object]) -> str | None:

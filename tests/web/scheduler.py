@@ -247,12 +247,12 @@ class Scheduler:
 
     def see_node(self, shown: NodeBuilder) -> None:
         """Show a node, new or changed."""
-        node = decode_node(shown.build(), self.extender.reader.kind)
+        node = decode_node(shown.build(), self.extender.reader.kinds)
         self.extender.take_in(NodeSeen(node))
 
     def lose_node(self, shown: NodeBuilder) -> None:
         """Show that a node is deleted."""
-        node = decode_node(shown.build(), self.extender.reader.kind)
+        node = decode_node(shown.build(), self.extender.reader.kinds)
         self.extender.take_in(NodeGone(node.name))
 
 
