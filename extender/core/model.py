@@ -227,6 +227,19 @@ class PodStatus:
         return self.containers[index] if index < len(self.containers) else NO_STATUS
 
 
+class Sharing(Enum):
+    """What containers that share a device must agree on."""
+
+    BY_AMOUNT = "by amount"
+    """Nothing: slots, memory and cores must do."""
+
+    EQUALLY = "equally"
+    """Each has the same memory there."""
+
+    BY_SLOT = "by slot"
+    """Nothing: slots must do. A request asks for no memory and no cores."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
     """What one container asks of each of `count` different devices.
@@ -237,12 +250,14 @@ class ContainerRequest:
         memory_percent: Percent of the device's memory, rounded down; used only
             when `memory_mib` is None. Range 0 to 100.
         core_percent: Percent of one device, per device. Range 0 to 100.
+        sharing: What others on the device must agree on.
     """
 
     count: int = 0
     memory_mib: int | None = 0
     memory_percent: int = 0
     core_percent: int = 0
+    sharing: Sharing = field(default=Sharing.BY_AMOUNT, repr=False)
 
 
 NO_REQUEST: Final = ContainerRequest()

@@ -101,7 +101,7 @@ def served_rows(text: str) -> str:
 
 
 def read_allocation(
-    text: str, counts: Sequence[int], field: str
+    text: str, counts: Sequence[int], field: str, *, counts_memory: bool = True
 ) -> Allocation | UnreadableAllocation:
     """Read an allocation and give its rows to the pod's containers.
 
@@ -113,6 +113,7 @@ def read_allocation(
         text: The annotation's value.
         counts: Devices that each container asks for, in start order.
         field: The annotation's name, for the problem.
+        counts_memory: Whether the kind counts memory; else a share holds 0 of it.
 
     Returns:
         One row per container; or what is wrong, and the devices that the text names.
@@ -123,7 +124,7 @@ def read_allocation(
         rows = decode_rows(text, field)
     except BadAnnotation as error:
         return UnreadableAllocation(str(error), named_devices(text))
-    if any(share.memory_mib == 0 for row in rows for share in row):
+    if counts_memory and any(share.memory_mib == 0 for row in rows for share in row):
         problem = f"{field}: memory 0 would mean no limit, so what is held is not known"
         return UnreadableAllocation(problem, named_devices(text))
     if [len(row) for row in rows] == list(counts):

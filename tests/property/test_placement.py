@@ -21,6 +21,7 @@ from extender.core.model import (
     Pod,
     PodRequest,
     Share,
+    Sharing,
     UnreadableAllocation,
     Usage,
 )
@@ -372,11 +373,15 @@ def test_no_placement_exceeds_a_card_in_any_phase(
         containers: Sequence[ContainerUsage] = container_usages(
             request.lifetimes, allocation
         )
+        by_slot = any(one.sharing is Sharing.BY_SLOT for one in request.containers)
         capacity = {card.device_uuid: card.capacity for card in case.node.devices or ()}
         for uuid, added in timeline_effective(containers).items():
             free = capacity[uuid] - case.used[uuid]
             assert added.slots <= free.slots
-            assert 0 < added.memory_mib <= free.memory_mib
+            if added.memory_mib:
+                assert added.memory_mib <= free.memory_mib
+            else:
+                assert by_slot
             assert added.core_percent == 0 or added.core_percent <= free.core_percent
 
 
