@@ -1,5 +1,7 @@
 """For every kind of the shipped file, whatever a container names."""
 
+from typing import Final
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,8 +9,9 @@ from extender.core.claims import ResourceClaim
 from extender.core.kinds import Kind, RequestRule
 from extender.core.model import MAX_INT32, ContainerRequest, Sharing
 from extender.core.requests import container_request
-from extender.errors import BadQuantity
-from tests.shipped import SHIPPED
+from extender.errors import BadDeviceConfig, BadQuantity
+from extender.wire.device_config import read_device_config
+from tests.shipped import SHIPPED, SHIPPED_FILE
 
 amounts = st.one_of(
     st.none(),
@@ -82,3 +85,51 @@ def complaints(
         and request.sharing is not Sharing.BY_SLOT,
     }
     return [text for text, is_so in wrong.items() if is_so]
+
+
+SHIPPED_TEXT: Final = SHIPPED_FILE.read_text(encoding="utf-8")
+PIECES: Final = ("", "x", ":", "- ", "{", "]", "*a", "&a ", "'", "\n", "\t", "-1", "[]")
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, len(SHIPPED_TEXT) - 1),
+            st.integers(0, 40),
+            st.sampled_from(PIECES),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_file_with_mistakes_is_read_or_refused_by_line(
+    edits: list[tuple[int, int, str]],
+) -> None:
+    """Whatever is mistyped, the lines that are told are lines of the file."""
+    text = SHIPPED_TEXT
+    for at, length, piece in edits:
+        text = text[:at] + piece + text[at + length :]
+    check(text.encode())
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_refused_by_line(content: bytes) -> None:
+    """It never ends in another error."""
+    check(content)
+
+
+def check(content: bytes) -> None:
+    """Read a file; where that fails, look at what is told."""
+    try:
+        kinds = read_device_config(content, "file")
+    except BadDeviceConfig as error:
+        last = content.count(b"\n") + content.count(b"\r") + 2
+        lines = [problem.line for problem in error.problems]
+        assert lines == sorted(lines)
+        assert lines
+        assert 1 <= lines[0] <= lines[-1] <= last
+        return
+    words = [kind.type_word for kind in kinds]
+    assert words
+    assert len(set(words)) == len(words)
+    assert all(kind.count_resource for kind in kinds)

@@ -371,7 +371,9 @@ def test_values_of_another_shape_are_told() -> None:
         "line 1: vastai.resourceCountName: a list is not a text",
         "line 2: iluvatars: 'MR-V100' is not a list",
         "line 6: mthreads.memoryPerCard: '1' is not a whole number from 2 to 1048576",
-        "line 6: mthreads.memoryPerCard: a mapping is not a whole number from 2 to "
-        "1048576",
+        (
+            "line 6: mthreads.memoryPerCard: a mapping is not a whole number from 2 to "
+            "1048576"
+        ),
         "line 7: vnpus.configs: a mapping is not a list",
     ]
