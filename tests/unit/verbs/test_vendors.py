@@ -19,7 +19,7 @@ NPUS = (
     '[{"id":"npu0","count":4,"devmem":32768,"devcore":20,"type":"N","health":true},'
     '{"id":"npu1","index":1,"count":4,"devmem":32768,"devcore":20,"health":true}]'
 )
-VAS = (
+VASTAI = (
     '[{"id":"va0","count":1,"type":"Vastai","health":true},'
     '{"id":"va1","index":1,"count":1,"type":"Vastai","health":true}]'
 )
@@ -81,7 +81,7 @@ ROWS: dict[str, Shown] = {
     "Vastai cards": (
         "Vastai",
         {"vastaitech.com/va": 2},
-        {"hami.io/node-va-register": VAS},
+        {"hami.io/node-va-register": VASTAI},
         {"vastaitech.com/va": 2},
         "va0,Vastai,0,0:va1,Vastai,0,0:;",
     ),
