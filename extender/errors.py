@@ -4,6 +4,7 @@
 
     ExtenderError
     ├── SettingsError          a flag or a file that the operator gave
+    │   └── BadDeviceConfig    a device configuration: all that is wrong in it
     ├── WireError              bytes or text from outside: field, value, expected
     │   ├── MalformedBody      a request body
     │   ├── BodyTooLarge       a request body, by its size
@@ -24,6 +25,8 @@
 A refusal (a pod does not fit) is an answer, not an error.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 _LONGEST_VALUE: Final = 80
@@ -36,6 +39,50 @@ class ExtenderError(Exception):
 
 class SettingsError(ExtenderError):
     """A flag, a setting or a file given by the operator cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigProblem:
+    """One thing that is wrong in a file that the operator gave.
+
+    Attributes:
+        line: From 1.
+        column: From 1.
+        key: Path of the key; empty where the file as a whole is meant.
+        value: What was found, as it is shown; None where the key is what is wrong.
+        expected: What would have been accepted; completes "is not".
+
+    Example:
+        >>> print(ConfigProblem(7, 3, "nvidia.memoryFactor", "'x'", "a whole number"))
+        line 7: nvidia.memoryFactor: 'x' is not a whole number
+    """
+
+    line: int
+    column: int
+    key: str
+    value: str | None
+    expected: str
+
+    def __str__(self) -> str:
+        if not self.key:
+            where = f"line {self.line}, column {self.column}"
+            return f"{where}: {self.value} is not {self.expected}"
+        value = "" if self.value is None else f": {self.value}"
+        return f"line {self.line}: {self.key}{value} is not {self.expected}"
+
+
+class BadDeviceConfig(SettingsError):
+    """A device configuration cannot be used.
+
+    Attributes:
+        source: Where it comes from.
+        problems: All of them, by line.
+    """
+
+    def __init__(self, source: str, problems: Sequence[ConfigProblem]) -> None:
+        super().__init__(f"{source}: {'; '.join(map(str, problems))}")
+        self.source = source
+        self.problems = tuple(problems)
 
 
 class WireError(ExtenderError):

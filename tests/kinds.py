@@ -18,6 +18,7 @@ ALPHA: Final = Kind(
     register_annotation="alpha.example/register",
     to_allocate_annotation="hami.io/alpha-devices-to-allocate",
     allocated_annotation="hami.io/alpha-devices-allocated",
+    inits_return=True,
     use_uuid_annotation="alpha.example/use",
 )
 """Its plugin serves whom the node's lock names."""
@@ -28,6 +29,7 @@ BETA: Final = Kind(
     memory_resource="beta.example/memory",
     register_annotation="beta.example/register",
     allocated_annotation="beta.example/allocated",
+    inits_return=True,
     served_by=ServedBy.NOTHING,
 )
 """Its plugin takes no notice of pods: nothing is ever left to allocate."""

@@ -33,6 +33,7 @@ from extender.core.model import (
     RunState,
     SandboxReadiness,
     Selection,
+    Sharing,
     Usage,
 )
 
@@ -409,8 +410,16 @@ def refusal_code(
         ("ExclusiveDeviceAllocateConflict", policy.is_exclusive and used.slots > 0),
         (
             "CardInsufficientMemory",
-            (memory_needed <= 0 and asked.memory_mib is None)
-            or capacity.memory_mib - used.memory_mib < memory_needed,
+            asked.sharing is not Sharing.BY_SLOT
+            and (
+                memory_needed <= 0
+                or capacity.memory_mib - used.memory_mib < memory_needed
+            ),
+        ),
+        (
+            "CardSharedUnequally",
+            asked.sharing is Sharing.EQUALLY
+            and used.memory_mib != used.slots * memory_needed,
         ),
         (
             "CardInsufficientCore",

@@ -29,6 +29,7 @@ from extender.core.model import (
     RunState,
     SandboxReadiness,
     Selection,
+    Sharing,
     Usage,
 )
 from extender.wire.device_policies import device_policy_of, on_one_numa_node
@@ -253,7 +254,10 @@ def container_requests(draw: st.DrawFn, *, max_count: int = 4) -> ContainerReque
             st.sampled_from([3_000, 8_000, 12_000, 1, 24_000]), st.integers(0, 30_000)
         )
     )
-    return ContainerRequest(count, memory_mib, 0, cores)
+    sharing = draw(st.sampled_from([*[Sharing.BY_AMOUNT] * 6, *Sharing]))
+    if sharing is Sharing.BY_SLOT:
+        return ContainerRequest(count, 0, 0, 0, sharing)
+    return ContainerRequest(count, memory_mib, 0, cores, sharing)
 
 
 @st.composite

@@ -5,6 +5,7 @@ import sys
 import click
 
 from extender.cli.charge import charge
+from extender.cli.check_config import check_config
 from extender.cli.schedule import schedule
 from extender.cli.serve import serve
 from extender.cli.terminal import printable
@@ -20,13 +21,15 @@ def cli() -> None:
 
     \b
     Exit codes: 0 all well, 1 the answer is no (a pod was not placed, an
-    allocation cannot be read), 2 the input cannot be used.
+    allocation cannot be read, a device configuration is wrong), 2 the input
+    cannot be used.
     """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
 
 
 cli.add_command(serve)
 cli.add_command(schedule)
 cli.add_command(charge)
+cli.add_command(check_config)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Kinds of device: how each vendor names things, and its defaults."""
+"""Kinds of device: how each vendor names things, its defaults and its rules by name."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -15,6 +15,91 @@ class ServedBy(Enum):
     """The plugin releases no lock: whoever takes it for the Binding gives it back."""
 
 
+class RequestRule(Enum):
+    """What a vendor demands of a request; `extender.core.request_rules` has them."""
+
+    COUNT_LISTED = "count listed"
+    """Only the counts of `Kind.counts`."""
+
+    COUNT_EVEN = "count even"
+    """Two devices are one module."""
+
+    COUNT_ALONE = "count alone"
+    """Devices are counted; memory and cores are not."""
+
+    WHOLE_CARDS = "whole cards"
+    """A container gets all of each device."""
+
+    SEVERAL_WHOLE = "several whole"
+    """A container with several devices gets all of each; memory and cores that it
+    names are those of all its devices together."""
+
+    SEVERAL_ALL_CORES = "several all cores"
+    """A container with several devices gets all cores of each."""
+
+    SEVERAL_NOT_SLICED = "several not sliced"
+    """A container with several devices cannot name less than all memory of each."""
+
+    MEMORY_LISTED = "memory listed"
+    """A container with one device names one of `Kind.memory_sizes`, or gets all."""
+
+    MEMORY_RAISED = "memory raised"
+    """Memory is raised to the next of `Kind.memory_sizes`, above them to the whole
+    device."""
+
+    CORES_BY_MEMORY = "cores by memory"
+    """Cores are the same part of the device as memory is."""
+
+    CORES_IN_SOFTWARE = "cores in software"
+    """Cores can be named only where the pod asks for sharing in software."""
+
+    SHARED_EQUALLY = "shared equally"
+    """Containers on one device have the same memory."""
+
+
+class SideAnnotations(Enum):
+    """What a vendor's plugin reads besides rows; `extender.wire.side_annotations`."""
+
+    CAMBRICON = "cambricon"
+    ASCEND = "ascend"
+    MTHREADS = "mthreads"
+    METAX_SGPU = "metax sgpu"
+    KUNLUN = "kunlun"
+
+
+class RegisterForm(Enum):
+    """How a register annotation is written."""
+
+    HAMI = "hami"
+    """HAMi's JSON, or its older text with a colon after each card."""
+
+    METAX = "metax"
+    """MetaX' own JSON."""
+
+
+class MemoryNotation(Enum):
+    """How a container writes an amount of memory."""
+
+    UNITS = "units"
+    """A whole number of units of the kind's memory factor."""
+
+    GIB_OR_BYTES = "GiB or bytes"
+    """A bare number is GiB, one with a suffix bytes; either becomes MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySize:
+    """A part of a device that its driver can cut.
+
+    Attributes:
+        name: What the plugin calls it; may be empty.
+        memory_mib: Of it.
+    """
+
+    name: str
+    memory_mib: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityCards:
     """Cards that no annotation registers: the node's capacity tells how many there are.
@@ -28,6 +113,7 @@ class CapacityCards:
             cards share equally; None where `memory_mib` counts.
         memory_mib: Of each card.
         core_percent: Of each card.
+        numa_nodes: Over which the cards are spread, in order of their index.
     """
 
     resource: str
@@ -37,6 +123,30 @@ class CapacityCards:
     memory_resource: str | None = None
     memory_mib: int = 0
     core_percent: int = 100
+    numa_nodes: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """What a pod is given at its creation.
+
+    Attributes:
+        default_count: For a container that names an amount and no count; 0 for none.
+        priority_resource: Becomes an environment variable.
+        overwrites_env: Whether containers without devices are told that they have
+            none.
+        core_policy: How cores are limited; ``default`` says nothing.
+        runtime_class_name: For pods that name none; empty for none.
+    """
+
+    default_count: int = 0
+    priority_resource: str | None = None
+    overwrites_env: bool = False
+    core_policy: str = "default"
+    runtime_class_name: str = ""
+
+
+NO_ADMISSION: Final = Admission()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +156,7 @@ class Kind:
     The names are what users write and what the vendor's device plugin reads, so they
     are wire facts; they sit here because rules and texts name them too.
 
-    Source: HAMi v2.10 device-config.yaml, block ``nvidia``.
+    Source: HAMi v2.10 device-config.yaml, and its code for each vendor.
     """
 
     type_word: str
@@ -68,6 +178,9 @@ class Kind:
     register_annotation: str | None = None
     """Node annotation: the inventory; None where `capacity_cards` tells it."""
 
+    register_form: RegisterForm = RegisterForm.HAMI
+    """How `register_annotation` is written."""
+
     capacity_cards: CapacityCards | None = None
     """The inventory where no annotation tells it."""
 
@@ -81,6 +194,9 @@ class Kind:
 
     allocated_annotation: str
     """Pod annotation: the same rows, never changed afterwards."""
+
+    side_annotations: SideAnnotations | None = None
+    """Pod annotations: what the plugin reads besides rows."""
 
     use_type_annotation: str | None = None
     """Pod annotation: accepted card types."""
@@ -103,6 +219,23 @@ class Kind:
     mode_annotation: str | None = None
     """Pod annotation: accepted modes of cards."""
 
+    software_annotation: str | None = None
+    """Pod annotation: asks, by the word hami-core, for sharing in software, of a kind
+    whose driver cuts devices otherwise."""
+
+    node_software_annotation: str | None = None
+    """Node annotation: whether its cards are shared in software, by true or false."""
+
+    is_software_everywhere: bool = False
+    """Whether they are where `node_software_annotation` says nothing."""
+
+    refused_annotations: tuple[tuple[str, str], ...] = ()
+    """Pod annotations that ask for what is not built, each with the one value that
+    does not; empty where every value does."""
+
+    memory_notation: MemoryNotation = MemoryNotation.UNITS
+    """How a container writes its memory."""
+
     memory_factor: int = 1
     """MiB per unit of `memory_resource`; below 1 counts as 1."""
 
@@ -112,8 +245,47 @@ class Kind:
     default_core_percent: int = 0
     """Percent for a container that names no cores."""
 
+    rules: tuple[RequestRule, ...] = ()
+    """What else holds for a request, in the order in which it is asked."""
+
+    counts: tuple[int, ...] = ()
+    """For `RequestRule.COUNT_LISTED`."""
+
+    memory_sizes: tuple[MemorySize, ...] = ()
+    """Parts that a device can be cut into, smallest first."""
+
+    whole_card_mib: int = 0
+    """What a container gets with a whole device; 0 is all that it registers."""
+
+    most_memory_mib: int = 0
+    """The most that can be named; the chip has that much, though it may offer less."""
+
+    whole_card_cores: int = 100
+    """All cores of a device, in the unit of `core_resource`."""
+
+    not_served: str = ""
+    """Why no request for it can be honoured: completes "is not". Empty where they
+    can."""
+
+    serves_one_container: bool = False
+    """Whether its plugin is told the cards of one container of a pod, not of each."""
+
+    inits_return: bool = False
+    """Whether an init's share is free once it exits, though its pod lives on.
+
+    True where a library in the container keeps to the share and nothing is cut on the
+    card. Where the plugin cuts a part at Allocate, or that is not known, the part
+    stays until the pod ends.
+    """
+
     served_by: ServedBy = ServedBy.NODE_LOCK
     """How its plugin finds the pod that it serves."""
+
+    own_lock_annotation: str | None = None
+    """Node annotation: a lock that its plugin looks at instead of the common one."""
+
+    admission: Admission = NO_ADMISSION
+    """What its pods are given at their creation."""
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -125,6 +297,23 @@ class Kind:
             self.core_resource,
         )
         return tuple([each for each in named if each is not None])
+
+    @property
+    def counts_memory(self) -> bool:
+        """Whether a share holds memory; else 0 in a row is no fault."""
+        return RequestRule.COUNT_ALONE not in self.rules
+
+    @property
+    def memory_unit(self) -> str:
+        """What one of `memory_resource` is, for people.
+
+        Example:
+            >>> NVIDIA.memory_unit
+            'MiB'
+        """
+        if self.memory_notation is MemoryNotation.GIB_OR_BYTES:
+            return "GiB, or bytes with a suffix"
+        return "MiB" if self.memory_factor <= 1 else f"{self.memory_factor} MiB"
 
 
 NVIDIA: Final = Kind(
@@ -143,4 +332,6 @@ NVIDIA: Final = Kind(
     links_annotation="hami.io/node-nvidia-score",
     numa_bind_annotation="nvidia.com/numa-bind",
     mode_annotation="nvidia.com/vgpu-mode",
+    inits_return=True,
+    admission=Admission(default_count=1, priority_resource="nvidia.com/priority"),
 )

@@ -240,6 +240,19 @@ class PodStatus:
         return self.containers[index] if index < len(self.containers) else NO_STATUS
 
 
+class Sharing(Enum):
+    """What containers that share a device must agree on."""
+
+    BY_AMOUNT = "by amount"
+    """Nothing: slots, memory and cores must do."""
+
+    EQUALLY = "equally"
+    """Each has the same memory there."""
+
+    BY_SLOT = "by slot"
+    """Nothing: slots must do. A request asks for no memory and no cores."""
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
     """What one container asks of each of `count` different devices.
@@ -250,12 +263,14 @@ class ContainerRequest:
         memory_percent: Percent of the device's memory, rounded down; used only
             when `memory_mib` is None. Range 0 to 100.
         core_percent: Percent of one device, per device. Range 0 to 100.
+        sharing: What others on the device must agree on.
     """
 
     count: int = 0
     memory_mib: int | None = 0
     memory_percent: int = 0
     core_percent: int = 0
+    sharing: Sharing = field(default=Sharing.BY_AMOUNT, repr=False)
 
 
 NO_REQUEST: Final = ContainerRequest()
@@ -308,13 +323,16 @@ class PodRequest:
 
     Attributes:
         kind: Of the devices.
-        lifetimes: One per container, in start order.
+        lifetimes: One per container, in start order. Of a kind whose devices are not
+            given back when an init exits, an init counts as a sidecar.
         containers: One request per container, in start order.
         selection: Which devices are accepted.
         device_policy: How containers choose among the devices that would serve.
         node_policy: Which fitting node is preferred.
         kubelet_slots: Device ids that kubelet sets aside for the pod, by
             Kubernetes' own formula.
+        in_software: Whether it asks for sharing in software, of a kind whose driver
+            cuts devices otherwise.
     """
 
     kind: KindWord
@@ -324,6 +342,7 @@ class PodRequest:
     device_policy: DevicePolicy = SPREAD_CARDS
     node_policy: Policy = Policy.BINPACK
     kubelet_slots: int = 0
+    in_software: bool = False
 
     @property
     def asks_for_devices(self) -> bool:

@@ -45,6 +45,10 @@ class Reason(Enum):
 
     CARD_SLOTS_EXHAUSTED = "CardTimeSlicingExhausted"
     CARD_INSUFFICIENT_MEMORY = "CardInsufficientMemory"
+    CARD_SHARED_UNEQUALLY = "CardSharedUnequally"
+    """Ours: its containers have another size than is asked, and its vendor cuts a card
+    into equal parts only. HAMi says NumaNotFit."""
+
     CARD_INSUFFICIENT_CORE = "CardInsufficientCore"
     CARD_EXCLUSIVE_CONFLICT = "ExclusiveDeviceAllocateConflict"
     """One of both wants the card for itself: the request, which by policy mutex or by

@@ -1,11 +1,11 @@
 """What a container asks for, from the whole numbers that it names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from extender.core.kinds import Kind
+from extender.core.claims import ResourceClaim
+from extender.core.kinds import Kind, MemoryNotation
 from extender.core.model import (
     MAX_INT32,
     NO_REQUEST,
@@ -16,6 +16,7 @@ from extender.core.model import (
     Usage,
 )
 from extender.core.phases import effective_usage
+from extender.core.request_rules import REQUEST_RULES, Asking
 from extender.errors import BadQuantity
 
 _MOST_PERCENT: Final = 100
@@ -23,23 +24,6 @@ _MIB_OF_8_GIB: Final = 8 * 1024
 
 _ANY_DEVICE_ID: Final = DeviceUUID("")
 """Stands for all device ids of a node: kubelet's count does not tell them apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceClaim:
-    """The amounts that a container names; None where it names none.
-
-    Attributes:
-        count: Different devices.
-        memory: Per device, in units of the kind's memory factor.
-        percentage: Memory per device, in percent of the device's.
-        cores: Percent of one device, per device.
-    """
-
-    count: int | None = None
-    memory: int | None = None
-    percentage: int | None = None
-    cores: int | None = None
 
 
 def container_request(
@@ -50,16 +34,17 @@ def container_request(
     A count of 0, or nothing named at all, asks for nothing. Memory above 0 wins over
     a percentage; with neither, the kind's default memory counts, or the whole device.
     Percentages and cores above 100 are cut to 100; a percentage of 0 or less is as
-    good as none.
+    good as none. Then the kind's own rules are asked.
 
     Args:
         claim: The amounts, of any size and sign.
-        kind: Gives names, memory factor and defaults.
+        kind: Gives names, memory factor, defaults and rules.
         container_name: For the error.
 
     Raises:
         BadQuantity: An amount is out of range, or the container names memory or cores
-            without a count: kubelet would never allocate that. The error names the
+            without a count: kubelet would never allocate that. Or a rule of the kind
+            refuses it, or no request for the kind can be honoured. The error names the
             container and the resource.
 
     Source: HAMi v2.10's GenerateResourceRequests, which drops the request where this
@@ -72,6 +57,7 @@ def container_request(
         >>> container_request(ResourceClaim(count=1, cores=150), NVIDIA, "train")
         ContainerRequest(count=1, memory_mib=None, memory_percent=100, core_percent=100)
     """
+    _refuse_what_is_not_served(claim, kind, container_name)
     if claim.count is None:
         _refuse_amount_without_count(claim, kind, container_name)
         return NO_REQUEST
@@ -85,23 +71,45 @@ def container_request(
         return NO_REQUEST
     memory_mib, memory_percent = _memory(claim, kind, container_name)
     core_percent = _core_percent(claim, kind, container_name)
-    return ContainerRequest(claim.count, memory_mib, memory_percent, core_percent)
+    request = ContainerRequest(claim.count, memory_mib, memory_percent, core_percent)
+    asking = Asking(claim, kind, container_name)
+    for rule in kind.rules:
+        request = REQUEST_RULES[rule](request, asking)
+    return request
+
+
+def _refuse_what_is_not_served(
+    claim: ResourceClaim, kind: Kind, container_name: str
+) -> None:
+    if not kind.not_served:
+        return
+    for resource, amount in _named(claim, kind):
+        if amount:
+            field = f"container {container_name!r}: {resource}"
+            raise BadQuantity(field, amount, kind.not_served)
 
 
 def _refuse_amount_without_count(
     claim: ResourceClaim, kind: Kind, container_name: str
 ) -> None:
-    for resource, amount in (
-        (kind.memory_resource, claim.memory),
-        (kind.memory_percentage_resource, claim.percentage),
-        (kind.core_resource, claim.cores),
-    ):
+    for resource, amount in _named(claim, kind):
         if amount is not None:
             raise BadQuantity(
                 f"container {container_name!r}: {resource}",
                 amount,
                 f"allowed without {kind.count_resource}, the number of cards",
             )
+
+
+def _named(
+    claim: ResourceClaim, kind: Kind
+) -> tuple[tuple[str | None, int | None], ...]:
+    return (
+        (kind.count_resource, claim.count),
+        (kind.memory_resource, claim.memory),
+        (kind.memory_percentage_resource, claim.percentage),
+        (kind.core_resource, claim.cores),
+    )
 
 
 def _memory(
@@ -111,12 +119,13 @@ def _memory(
     factor = max(kind.memory_factor, 1)
     memory = claim.memory or 0
     if not 0 <= memory <= MAX_INT32 // factor:
-        unit = "MiB" if factor == 1 else f"{factor} MiB"
+        bare = kind.memory_notation is MemoryNotation.GIB_OR_BYTES
+        of_8_gib = 8 if bare else -(-_MIB_OF_8_GIB // factor)
         raise BadQuantity(
             f"container {container_name!r}: {kind.memory_resource}",
             memory,
-            f"in the range 0 to {MAX_INT32 // factor}; the unit is {unit}, so 8 GiB is "
-            f"written {-(-_MIB_OF_8_GIB // factor)}",
+            f"in the range 0 to {MAX_INT32 // factor}; the unit is {kind.memory_unit}, "
+            f"so 8 GiB is written {of_8_gib}",
         )
     if memory > 0:
         return memory * factor, 0
@@ -129,14 +138,14 @@ def _memory(
 
 def _core_percent(claim: ResourceClaim, kind: Kind, container_name: str) -> int:
     if claim.cores is None:
-        return min(kind.default_core_percent, _MOST_PERCENT)
+        return min(kind.default_core_percent, kind.whole_card_cores)
     if claim.cores < 0:
         raise BadQuantity(
             f"container {container_name!r}: {kind.core_resource}",
             claim.cores,
             "0 or more",
         )
-    return min(claim.cores, _MOST_PERCENT)
+    return min(claim.cores, kind.whole_card_cores)
 
 
 def kubelet_slots(lifetimes: Sequence[Lifetime], counts: Sequence[int]) -> int:

@@ -16,7 +16,13 @@ import numpy as np
 from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.device_policy import DevicePolicy
-from extender.core.model import ContainerRequest, DeviceUUID, PodRequest, Selection
+from extender.core.model import (
+    ContainerRequest,
+    DeviceUUID,
+    PodRequest,
+    Selection,
+    Sharing,
+)
 from extender.core.reasons import Reason
 
 WHOLE_CARD_PERCENT: Final = 100
@@ -140,15 +146,29 @@ def card_in_use(trial: Trial) -> Mask | None:
     return refused
 
 
-def card_insufficient_memory(trial: Trial) -> Mask:
+def card_insufficient_memory(trial: Trial) -> Mask | None:
     """Refuse cards with too little memory left.
 
     A need of 0 is refused too: in an allocation it would mean "no limit". It arises
     from a percentage of a card that registers no memory, or so little that the
-    percentage rounds down to nothing.
+    percentage rounds down to nothing. Kinds whose memory is not counted need none.
     """
+    if trial.request.sharing is Sharing.BY_SLOT:
+        return None
     free = trial.cards.capacity[MEMORY] - trial.used[MEMORY]
     refused: Mask = (free < trial.memory_mib) | (trial.memory_mib <= 0)
+    return refused
+
+
+def card_shared_unequally(trial: Trial) -> Mask | None:
+    """Refuse cards whose containers have another memory than is asked, of some kinds.
+
+    Source: HAMi v2.10's FitVXPU, which compares with the mean of those there.
+    """
+    if trial.request.sharing is not Sharing.EQUALLY:
+        return None
+    equal = trial.used[SLOTS] * trial.memory_mib
+    refused: Mask = trial.used[MEMORY] != equal
     return refused
 
 
@@ -195,6 +215,7 @@ USE_RULES: Final[tuple[tuple[Reason, Callable[[Trial], Mask | None]], ...]] = (
     (Reason.CARD_SLOTS_EXHAUSTED, card_slots_exhausted),
     (Reason.CARD_EXCLUSIVE_CONFLICT, card_in_use),
     (Reason.CARD_INSUFFICIENT_MEMORY, card_insufficient_memory),
+    (Reason.CARD_SHARED_UNEQUALLY, card_shared_unequally),
     (Reason.CARD_INSUFFICIENT_CORE, card_insufficient_core),
     (Reason.CARD_EXCLUSIVE_CONFLICT, card_exclusive_conflict),
     (Reason.CARD_COMPUTE_EXHAUSTED, card_compute_exhausted),

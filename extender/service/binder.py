@@ -21,10 +21,9 @@ from extender.state.events import Reserved, Unreserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
 from extender.verbs.verdicts import judge_node
-from extender.wire.allocation import allocation_annotations, allocation_labels
-from extender.wire.device_policies import exclusive_annotations
+from extender.wire.allocation import allocation_labels
+from extender.wire.binding import binding_annotations
 from extender.wire.extender_v1 import BindingArgs
-from extender.wire.pod_settings import release_annotations
 
 _log = logging.getLogger(__name__)
 
@@ -250,10 +249,15 @@ class Binder:
     async def _write(
         self, pod: Pod, args: BindingArgs, allocation: Allocation, lock_value: str
     ) -> str:
-        now = int(self._unix_seconds())
-        kinds = [self.kinds[request.kind] for request in pod.asking]
-        written = allocation_annotations(kinds, args.node_name, allocation, now)
-        annotations = written | release_annotations(pod) | exclusive_annotations(pod)
+        node = self._ledger.nodes.get(args.node_name)
+        annotations = binding_annotations(
+            pod,
+            self.kinds.by_word,
+            node_name=args.node_name,
+            devices=node.devices if node is not None else (),
+            allocation=allocation,
+            unix_seconds=self._unix_seconds(),
+        )
         binding = _binding(args, annotations, allocation_labels(args.node_name))
         self._sent.note(args, lock_value, is_answered=False)
         try:
@@ -266,7 +270,8 @@ class Binder:
         else:
             self._sent.note(args, lock_value, is_answered=True)
             _log.info("bound %s", described(args))
-            if not any(kind.served_by is ServedBy.NODE_LOCK for kind in kinds):
+            asked = [self.kinds[request.kind] for request in pod.asking]
+            if not any(kind.served_by is ServedBy.NODE_LOCK for kind in asked):
                 await self._locks.release(args.node_name, lock_value)
         return ""
 

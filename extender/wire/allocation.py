@@ -138,8 +138,8 @@ def read_allocation(
         rows = decode_rows(text, field, kind.type_word)
     except BadAnnotation as error:
         return UnreadableAllocation(str(error), named_devices(text), kinds)
-    has_memory = kind.memory_resource is not None
-    if has_memory and any(share.memory_mib == 0 for row in rows for share in row):
+    is_zero = any(share.memory_mib == 0 for row in rows for share in row)
+    if kind.counts_memory and is_zero:
         problem = f"{field}: memory 0 would mean no limit, so what is held is not known"
         return UnreadableAllocation(problem, named_devices(text), kinds)
     if [len(row) for row in rows] == list(counts):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from extender.core.kinds import Kind
+from extender.core.kinds import Kind, RegisterForm
 from extender.core.model import (
     MAX_INT32,
     Device,
@@ -17,13 +17,19 @@ from extender.core.model import (
     NodeName,
 )
 from extender.errors import BadObject, BadQuantity, WireError
+from extender.wire.capacity_cards import cards_by_capacity
 from extender.wire.links import decode_links
 from extender.wire.lock import LOCK_ANNOTATION
 from extender.wire.objects import as_object, name_at, object_at, shown
 from extender.wire.quantity import parse_whole
 from extender.wire.register import decode_inventory
+from extender.wire.register_metax import decode_metax_inventory
 
 CORDON_ANNOTATION: Final = "hami.io/device-cordon"
+
+_IN_SOFTWARE: Final = "hami-core"
+_CUT_BY_DRIVER: Final = "template"
+"""Modes of cards that are shared in one of two ways; the second word is ours."""
 
 
 def decode_node(obj: object, kinds: Iterable[Kind]) -> Node:
@@ -45,7 +51,7 @@ def decode_node(obj: object, kinds: Iterable[Kind]) -> Node:
     inventories: dict[KindWord, Inventory] = {}
     warnings: list[str] = []
     for kind in kinds:
-        inventory = _inventory(node, metadata, kind, warnings)
+        inventory = _inventory(node, name, kind, warnings)
         if inventory != _NO_INVENTORY:
             inventories[kind.type_word] = inventory
     version = metadata.get("resourceVersion")
@@ -66,7 +72,7 @@ _NO_INVENTORY: Final = Inventory(None, 0)
 
 def _inventory(
     node: Mapping[str, object],
-    metadata: Mapping[str, object],
+    name: NodeName,
     kind: Kind,
     warnings: list[str],
 ) -> Inventory:
@@ -74,14 +80,14 @@ def _inventory(
     devices: tuple[Device, ...] | None = None
     allocatable_slots = 0
     try:
-        devices = _devices(metadata, kind)
+        devices = _devices(node, name, kind)
     except WireError as error:
         problems.append(str(error))
     try:
         allocatable_slots = _allocatable_slots(node, kind)
     except WireError as error:
         problems.append(str(error))
-    links, more = _links(metadata, kind)
+    links, more = _links(object_at(node, "metadata", "node"), kind)
     warnings += more
     return Inventory(devices, allocatable_slots, "; ".join(problems) or None, links)
 
@@ -135,15 +141,49 @@ def _lock(metadata: Mapping[str, object]) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _devices(metadata: Mapping[str, object], kind: Kind) -> tuple[Device, ...] | None:
+def _devices(
+    node: Mapping[str, object], name: NodeName, kind: Kind
+) -> tuple[Device, ...] | None:
+    metadata = object_at(node, "metadata", "node")
     annotations = object_at(metadata, "annotations", "metadata")
-    name = kind.register_annotation
-    register = _annotation(annotations, name) if name else None
-    if name is None or register is None:
-        return None
     listed = (_annotation(annotations, CORDON_ANNOTATION) or "").split(",")
     cordoned = frozenset(DeviceUUID(uuid.strip()) for uuid in listed)
-    return decode_inventory(register, name, cordoned)
+    if kind.capacity_cards is not None:
+        return cards_by_capacity(node, name, kind, kind.capacity_cards, cordoned)
+    where = kind.register_annotation
+    register = _annotation(annotations, where) if where else None
+    if where is None or register is None:
+        return None
+    if kind.register_form is RegisterForm.METAX:
+        return decode_metax_inventory(register, where, cordoned)
+    devices = decode_inventory(register, where, cordoned)
+    return _by_mode(devices, annotations, kind)
+
+
+def _by_mode(
+    devices: tuple[Device, ...], annotations: Mapping[str, object], kind: Kind
+) -> tuple[Device, ...]:
+    """Tell how the cards of a kind are shared that can be in two ways.
+
+    In software their cores are percent, whatever number they register.
+    """
+    name = kind.node_software_annotation
+    if name is None:
+        return devices
+    text = _annotation(annotations, name)
+    if text not in (None, "true", "false"):
+        raise BadObject(f"metadata.annotations[{name}]", text, "true or false")
+    in_software = kind.is_software_everywhere if text is None else text == "true"
+    if not in_software:
+        return tuple(replace(each, mode=_CUT_BY_DRIVER) for each in devices)
+    return tuple(
+        replace(
+            each,
+            mode=_IN_SOFTWARE,
+            capacity=replace(each.capacity, core_percent=kind.whole_card_cores),
+        )
+        for each in devices
+    )
 
 
 def _links(metadata: Mapping[str, object], kind: Kind) -> tuple[Links, tuple[str, ...]]:

@@ -1,14 +1,21 @@
 """What the containers of a pod ask for, from their limits and requests."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
+from extender.core.claims import ResourceClaim
 from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, NO_REQUEST, Container, ContainerRequest
-from extender.core.requests import ResourceClaim, container_request
+from extender.core.requests import container_request
 from extender.errors import BadQuantity
+from extender.wire.kind_annotations import annotation_problem, shares_in_software
+from extender.wire.memory_amounts import parse_memory
 from extender.wire.objects import object_at
 from extender.wire.quantity import parse_whole
+
+_NO_ANNOTATIONS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +61,25 @@ def named_resources(declared: Iterable[DeclaredContainer]) -> set[str]:
     return named
 
 
-def read_requests(kind: Kind, declared: Sequence[DeclaredContainer]) -> ReadRequests:
+def read_requests(
+    kind: Kind,
+    declared: Sequence[DeclaredContainer],
+    annotations: Mapping[str, str] = _NO_ANNOTATIONS,
+) -> ReadRequests:
     """Read every container's request.
 
     A limit counts, and a request only where there is no such limit; each resource on
     its own.
 
+    Args:
+        kind: Of device.
+        declared: The pod's containers, in start order.
+        annotations: The pod's; some kinds read requests by them.
+
     Raises:
         BadObject: ``resources``, ``limits`` or ``requests`` is no object.
     """
+    in_software = shares_in_software(annotations, kind)
     asked: list[ContainerRequest] = []
     counts: list[int] = []
     problem: str | None = None
@@ -75,16 +92,38 @@ def read_requests(kind: Kind, declared: Sequence[DeclaredContainer]) -> ReadRequ
                 count = amounts.of(kind.count_resource)
                 claim = ResourceClaim(
                     count,
-                    amounts.of(kind.memory_resource),
+                    amounts.memory(kind),
                     amounts.of(kind.memory_percentage_resource),
                     amounts.of(kind.core_resource),
+                    in_software,
                 )
                 request = container_request(claim, kind, one.container.name)
             except BadQuantity as error:
                 problem = problem or str(error)
         asked.append(request)
         counts.append(count if count and 0 < count <= MAX_INT32 else 0)
+    if problem is None and any(counts):
+        problem = annotation_problem(annotations, kind)
+        problem = problem or _several_containers(kind, declared, counts)
     return ReadRequests(tuple(asked), tuple(counts), problem)
+
+
+def _several_containers(
+    kind: Kind, declared: Sequence[DeclaredContainer], counts: Sequence[int]
+) -> str | None:
+    """Tell that more containers ask than the kind's plugin can be told of."""
+    if not kind.serves_one_container:
+        return None
+    asking = [
+        one.container.name for one, count in zip(declared, counts, strict=True) if count
+    ]
+    if len(asking) == 1:
+        return None
+    names = " and ".join(repr(name) for name in asking[:2])
+    return (
+        f"containers {names}: both ask for {kind.count_resource}, and its device "
+        "plugin is told the cards of one container of a pod"
+    )
 
 
 class _Amounts:
@@ -109,18 +148,25 @@ class _Amounts:
 
     def of(self, resource: str | None) -> int | None:
         """Read one quantity; None when the container does not name the resource."""
+        return self._read(resource, parse_whole)
+
+    def memory(self, kind: Kind) -> int | None:
+        """Read the memory, in units of the kind's memory factor; None as above."""
+        return self._read(
+            kind.memory_resource, lambda value, field: parse_memory(value, kind, field)
+        )
+
+    def _read(
+        self, resource: str | None, parse: Callable[[object, str], int]
+    ) -> int | None:
         if resource is None:
             return None
-        if resource in self._limits:
-            return self._parsed(self._limits[resource], "limits", resource)
-        if resource in self._requests:
-            return self._parsed(self._requests[resource], "requests", resource)
+        for where, named in (("limits", self._limits), ("requests", self._requests)):
+            if resource in named:
+                try:
+                    return parse(named[resource], resource)
+                except BadQuantity as error:
+                    name, field = self._one.container.name, self._one.field
+                    path = f"container {name!r}: {field}.resources.{where}[{resource}]"
+                    raise BadQuantity(path, error.value, error.expected) from None
         return None
-
-    def _parsed(self, value: object, where: str, resource: str) -> int:
-        try:
-            return parse_whole(value, resource)
-        except BadQuantity as error:
-            name, field = self._one.container.name, self._one.field
-            path = f"container {name!r}: {field}.resources.{where}[{resource}]"
-            raise BadQuantity(path, error.value, error.expected) from None

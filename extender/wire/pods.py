@@ -27,6 +27,7 @@ from extender.core.requests import kubelet_slots
 from extender.errors import BadAnnotation, BadObject
 from extender.wire.allocation import is_served, named_devices, read_allocation
 from extender.wire.device_policies import read_device_policy, weighed
+from extender.wire.kind_annotations import shares_in_software
 from extender.wire.objects import (
     JsonObject,
     as_object,
@@ -88,7 +89,7 @@ class PodReader:
         annotations = _annotations(metadata)
         declared = list(_declared(spec))
         kinds = self.kinds.concerned(named_resources(declared), annotations)
-        read = [(kind, read_requests(kind, declared)) for kind in kinds]
+        read = [(kind, read_requests(kind, declared, annotations)) for kind in kinds]
         warnings: list[str] = []
         node_name = NodeName(optional_text_at(spec, "nodeName", "spec")) or None
         requests, problem = self._requests(
@@ -147,12 +148,13 @@ class PodReader:
             found.append(
                 PodRequest(
                     kind=kind.type_word,
-                    lifetimes=lifetimes,
+                    lifetimes=lifetimes if kind.inits_return else to_the_end(lifetimes),
                     containers=requests.asked,
                     selection=read_selection(annotations, kind),
                     device_policy=policy,
                     node_policy=node_policy,
                     kubelet_slots=kubelet_slots(lifetimes, requests.counts),
+                    in_software=shares_in_software(annotations, kind),
                 )
             )
         if not problems:
@@ -254,6 +256,13 @@ def _allocation(
     return tuple(
         tuple(chain.from_iterable(each[index] for each in allocations))
         for index in range(container_count)
+    )
+
+
+def to_the_end(lifetimes: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
+    """Let inits hold what they hold until the pod ends, as sidecars do."""
+    return tuple(
+        [Lifetime.SIDECAR if each is Lifetime.INIT else each for each in lifetimes]
     )
 
 

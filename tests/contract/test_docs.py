@@ -24,7 +24,7 @@ import click
 import pytest
 
 from extender.cli.main import cli
-from extender.core.kinds import NVIDIA
+from extender.core.kinds import NVIDIA, RequestRule
 from extender.core.reasons import Reason
 from extender.runtime import embed
 from extender.settings import HttpSettings, Settings
@@ -39,6 +39,7 @@ from extender.wire.pod_settings import (
     NODE_POLICY_ANNOTATION,
     RELEASE_ANNOTATION,
 )
+from tests.shipped import SHIPPED
 
 ROOT: Final = Path(__file__).parents[2]
 DOCS: Final = ROOT / "docs"
@@ -243,6 +244,21 @@ def test_every_name_is_explained() -> None:
         EXCLUSIVE_ANNOTATION,
     }
     page = (DOCS / "requests.md").read_text(encoding="utf-8")
+
+    assert names == {name for name in names if f"`{name}`" in page}
+
+
+def test_every_vendor_is_explained() -> None:
+    """docs/vendors.md names every rule, and every resource but a chip's like others."""
+    one_of_each = [
+        kind
+        for word, kind in SHIPPED.items()
+        if word in {"MR-V100", "Ascend910B4"}
+        or not word.startswith(("MR-", "BI-", "Ascend"))
+    ]
+    names = {name for kind in one_of_each for name in kind.resources}
+    names |= {rule.value for rule in RequestRule}
+    page = (DOCS / "vendors.md").read_text(encoding="utf-8")
 
     assert names == {name for name in names if f"`{name}`" in page}
 

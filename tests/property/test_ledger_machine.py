@@ -426,6 +426,18 @@ class Machine(RuleBasedStateMachine):
             shown = self.new_pod(pod(f"foreign-{len(self.uids)}", asked))
             self.happens(PodSeen(replace(shown, node_name=name, allocation=rows)))
 
+    @rule(
+        template=st.sampled_from(PODS), name=st.sampled_from(NAMES), text=torn_texts()
+    )
+    def show_a_running_pod_whose_rows_cannot_be_read(
+        self, template: Pod, name: NodeName, text: UnreadableAllocation
+    ) -> None:
+        """Whatever it holds, of all kinds that it asks for, can only be guessed."""
+        shown = replace(self.new_pod(template), name=f"torn-{len(self.uids)}")
+        running = PodStatus(phase=PodPhase.RUNNING)
+        bound = replace(shown, node_name=name, allocation=text, status=running)
+        self.happens(PodSeen(bound))
+
     @rule(data=st.data())
     def lose_a_pod(self, data: st.DataObject) -> None:
         """Also one that is unknown, or was lost before."""

@@ -12,6 +12,7 @@ import orjson
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from extender.core.claims import ResourceClaim
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import (
@@ -25,7 +26,7 @@ from extender.core.model import (
     UnreadableAllocation,
     Usage,
 )
-from extender.core.requests import ResourceClaim, container_request
+from extender.core.requests import container_request
 from extender.errors import WireError
 from extender.wire.allocation import (
     allocation_annotations,

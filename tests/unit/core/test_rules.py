@@ -4,7 +4,7 @@ Cards have 10 slots, 24,000 MiB and 100 percent unless a row says otherwise.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -16,6 +16,7 @@ from extender.core.model import (
     NodeName,
     PodRequest,
     Selection,
+    Sharing,
     Usage,
 )
 from extender.core.reasons import CODES, Reason, joined
@@ -85,6 +86,12 @@ def picky(
             frozenset(map(DeviceUUID, avoid)),
         ),
     )
+
+
+def sharing(how: Sharing, memory: int) -> PodRequest:
+    """Ask for MiB of a card whose containers must agree."""
+    asked = request(app(memory))
+    return replace(asked, containers=(replace(asked.containers[0], sharing=how),))
 
 
 A, B = card("GPU-a"), card("GPU-b", index=1)
@@ -210,8 +217,24 @@ USE = {
     "all of a card without memory is refused": Asked(
         (card("GPU-a", memory=0),), request(app(None, percent=100)), unresolvable=MEMORY
     ),
-    "a kind without memory needs none": Asked(
-        (card("GPU-a", memory=0),), request(app(0))
+    "a need of 0 MiB is refused": Asked((A,), request(app(0)), unresolvable=MEMORY),
+    "a kind that counts no memory needs none": Asked(
+        (card("GPU-a", memory=0, cores=0),), sharing(Sharing.BY_SLOT, 0)
+    ),
+    "its slots count": Asked(
+        (card("GPU-a", memory=0, cores=0, slots=1),),
+        sharing(Sharing.BY_SLOT, 0),
+        use={"GPU-a": Usage(1)},
+        failed="CardTimeSlicingExhausted",
+    ),
+    "equals share a card": Asked(
+        (A,), sharing(Sharing.EQUALLY, 6_000), use={"GPU-a": Usage(2, 12_000)}
+    ),
+    "who is no equal does not join them": Asked(
+        (A,),
+        sharing(Sharing.EQUALLY, 6_000),
+        use={"GPU-a": Usage(1, 12_000)},
+        failed="CardSharedUnequally",
     ),
     "the last percent serves": Asked(
         (A,), request(app(cores=30)), use={"GPU-a": Usage(1, 1, 70)}

@@ -20,6 +20,7 @@ from extender.wire.allocation import (
     read_allocation,
     served_rows,
 )
+from tests.shipped import SHIPPED
 
 FIELD = "hami.io/vgpu-devices-allocated"
 
@@ -282,3 +283,14 @@ def test_memory_of_0_is_no_amount() -> None:
     read = read_allocation("GPU-a,NVIDIA,0,30:;", [1], NVIDIA)
     assert isinstance(read, UnreadableAllocation)
     assert read.named == (DeviceUUID("GPU-a"),)
+
+
+def test_kinds_that_count_no_memory_hold_none() -> None:
+    """For NVIDIA, 0 would mean no limit; Vastai's rows have nothing else."""
+    text = "va-0,Vastai,0,0:;"
+    assert isinstance(read_allocation(text, [1], NVIDIA), UnreadableAllocation)
+    for word, kind in SHIPPED.items():
+        assert kind.counts_memory == (word not in {"Vastai", "Biren"})
+    assert read_allocation(text, [1], SHIPPED["Vastai"]) == (
+        (Share(DeviceUUID("va-0"), 0, 0, "Vastai"),),
+    )

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from extender.core.claims import ResourceClaim
 from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import (
     MAX_INT32,
@@ -11,7 +12,7 @@ from extender.core.model import (
     ContainerRequest,
     Lifetime,
 )
-from extender.core.requests import ResourceClaim, container_request
+from extender.core.requests import container_request
 from extender.core.requests import kubelet_slots as slots
 from extender.errors import BadQuantity
 

@@ -1,0 +1,56 @@
+"""All that a Binding tells, besides the node."""
+
+from collections.abc import Iterable, Mapping
+
+from extender.core.kinds import Kind
+from extender.core.model import Allocation, Device, DeviceUUID, NodeName, Pod
+from extender.wire.allocation import allocation_annotations
+from extender.wire.device_policies import exclusive_annotations
+from extender.wire.pod_settings import release_annotations
+from extender.wire.side_annotations import Bound, side_annotations
+
+_NANOSECONDS = 1_000_000_000
+
+
+def binding_annotations(
+    pod: Pod,
+    kinds: Mapping[str, Kind],
+    *,
+    node_name: NodeName,
+    devices: Iterable[Device],
+    allocation: Allocation,
+    unix_seconds: float,
+) -> dict[str, str]:
+    """Write what device plugins and later readers need, in one.
+
+    Args:
+        pod: To be bound.
+        kinds: By their words; at least those that it asks for.
+        node_name: Where.
+        devices: At least those that the allocation names.
+        allocation: Rows of all kinds.
+        unix_seconds: Now.
+    """
+    now = int(unix_seconds)
+    asked = [kinds[request.kind] for request in pod.asking]
+    annotations = {
+        **allocation_annotations(asked, node_name, allocation, now),
+        **release_annotations(pod),
+        **exclusive_annotations(pod),
+    }
+    by_uuid: dict[DeviceUUID, Device] = {each.device_uuid: each for each in devices}
+    for request in pod.asking:
+        bound = Bound(
+            kind=kinds[request.kind],
+            node_name=node_name,
+            allocation=tuple(
+                tuple(share for share in row if share.kind == request.kind)
+                for row in allocation
+            ),
+            devices=by_uuid,
+            unix_seconds=now,
+            unix_nanoseconds=int(unix_seconds * _NANOSECONDS),
+            in_software=request.in_software,
+        )
+        annotations.update(side_annotations(bound))
+    return annotations

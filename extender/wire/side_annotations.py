@@ -1,0 +1,134 @@
+"""What some vendors' device plugins read at bind, besides the rows of an allocation.
+
+Source: PatchAnnotations of each vendor in HAMi v2.10.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from extender.core.kinds import Kind, SideAnnotations
+from extender.core.model import Allocation, Device, DeviceUUID, NodeName, Row, Share
+
+_MLU_UNIT_MIB: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An allocation at the moment of its Binding.
+
+    Attributes:
+        kind: Of device.
+        node_name: Where it is bound.
+        allocation: One row per container; at least one names a device.
+        devices: At least those that the allocation names.
+        unix_seconds: When.
+        unix_nanoseconds: When, for plugins that tell pods apart by it.
+        in_software: The pod asks for sharing in software, of a kind that can do both.
+    """
+
+    kind: Kind
+    node_name: NodeName
+    allocation: Allocation
+    devices: Mapping[DeviceUUID, Device]
+    unix_seconds: int
+    unix_nanoseconds: int
+    in_software: bool = False
+
+    @property
+    def shares(self) -> tuple[Share, ...]:
+        """All shares, in the order of the containers."""
+        return tuple(share for row in self.allocation for share in row)
+
+    def indices(self, row: Row) -> str:
+        """Write the indices of a row's cards, comma-separated."""
+        return ",".join(str(self.devices[each.device_uuid].index) for each in row)
+
+
+def side_annotations(bound: Bound) -> dict[str, str]:
+    """Write what the kind's device plugin reads besides rows.
+
+    Returns:
+        Annotations for the pod; none where the allocation holds nothing, or the plugin
+        reads rows alone.
+
+    Raises:
+        KeyError: `Bound.devices` lacks a card that the allocation names.
+    """
+    written = bound.kind.side_annotations
+    if written is None or not bound.shares:
+        return {}
+    return _WRITERS[written](bound)
+
+
+def _cambricon(bound: Bound) -> dict[str, str]:
+    """Name the card, the percent and the units of the first share."""
+    first = bound.shares[0]
+    index = bound.devices[first.device_uuid].index
+    units = first.memory_mib // _MLU_UNIT_MIB
+    return {
+        "CAMBRICON_DSMLU_ASSIGNED": "false",
+        "CAMBRICON_DSMLU_PROFILE": f"{index}_{first.core_percent}_{units}",
+    }
+
+
+def _ascend(bound: Bound) -> dict[str, str]:
+    """List all shares: by the template that is cut, or by amounts where none is."""
+    listed = [_ascend_share(share, bound) for share in bound.shares]
+    return {
+        f"huawei.com/{bound.kind.type_word}": orjson.dumps(listed).decode(),
+        "predicate-time": str(bound.unix_seconds),
+    }
+
+
+def _ascend_share(share: Share, bound: Bound) -> dict[str, str | int]:
+    """Write one share; what is empty or 0 is left out, and a whole card has no name."""
+    described: dict[str, str | int] = {"UUID": share.device_uuid}
+    if bound.in_software:
+        amounts = {"memory": share.memory_mib, "core": share.core_percent}
+        return {**described, **{key: each for key, each in amounts.items() if each}}
+    sizes = bound.kind.memory_sizes
+    names = [size.name for size in sizes if share.memory_mib <= size.memory_mib]
+    return {**described, "temp": names[0]} if names else described
+
+
+def _mthreads(bound: Bound) -> dict[str, str]:
+    """Name the cards of the container; one container of a pod has some."""
+    (row,) = [row for row in bound.allocation if row]
+    return {
+        "mthreads.com/gpu-index": bound.indices(row),
+        "mthreads.com/predicate-node": bound.node_name,
+        "mthreads.com/predicate-time": str(bound.unix_nanoseconds),
+    }
+
+
+def _kunlun(bound: Bound) -> dict[str, str]:
+    """Name the cards of the container; one container of a pod has some."""
+    (row,) = [row for row in bound.allocation if row]
+    return {"BAIDU_COM_DEVICE_IDX": bound.indices(row)}
+
+
+def _metax_sgpu(bound: Bound) -> dict[str, str]:
+    """Write the rows as JSON, one list per container; 0 is left out."""
+    rows = [[_metax_share(share) for share in row] for row in bound.allocation]
+    return {
+        "metax-tech.com/gpu-devices-allocated": orjson.dumps(rows).decode(),
+        "metax-tech.com/predicate-time": str(bound.unix_nanoseconds),
+    }
+
+
+def _metax_share(share: Share) -> dict[str, str | int]:
+    amounts = {"compute": share.core_percent, "vRam": share.memory_mib}
+    filled = {key: each for key, each in amounts.items() if each}
+    return {"uuid": share.device_uuid, **filled}
+
+
+_WRITERS: Final[Mapping[SideAnnotations, Callable[[Bound], dict[str, str]]]] = {
+    SideAnnotations.CAMBRICON: _cambricon,
+    SideAnnotations.ASCEND: _ascend,
+    SideAnnotations.MTHREADS: _mthreads,
+    SideAnnotations.METAX_SGPU: _metax_sgpu,
+    SideAnnotations.KUNLUN: _kunlun,
+}

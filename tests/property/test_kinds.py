@@ -1,0 +1,135 @@
+"""For every kind of the shipped file, whatever a container names."""
+
+from typing import Final
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.core.claims import ResourceClaim
+from extender.core.kinds import Kind, RequestRule
+from extender.core.model import MAX_INT32, ContainerRequest, Sharing
+from extender.core.requests import container_request
+from extender.errors import BadDeviceConfig, BadQuantity
+from extender.wire.device_config import read_device_config
+from tests.shipped import SHIPPED, SHIPPED_FILE
+
+amounts = st.one_of(
+    st.none(),
+    st.integers(0, 200),
+    st.integers(0, 120_000),
+    st.integers(-(2**40), 2**40),
+)
+
+
+@st.composite
+def claims(draw: st.DrawFn) -> tuple[Kind, ResourceClaim]:
+    """Draw a kind, and amounts of the resources that it has."""
+    kind = draw(st.sampled_from(sorted(SHIPPED.values(), key=lambda k: k.type_word)))
+    return kind, ResourceClaim(
+        draw(st.one_of(st.sampled_from([None, 0, 1, 2, 3, 4]), amounts)),
+        draw(amounts) if kind.memory_resource else None,
+        draw(amounts) if kind.memory_percentage_resource else None,
+        draw(amounts) if kind.core_resource else None,
+        bool(kind.software_annotation) and draw(st.booleans()),
+    )
+
+
+@given(claims())
+def test_claim_is_refused_by_name_or_fits_the_kind(
+    asked: tuple[Kind, ResourceClaim],
+) -> None:
+    """There is no third way: nothing is dropped, and nothing is of no size."""
+    kind, claim = asked
+    try:
+        request = container_request(claim, kind, "train")
+    except BadQuantity as error:
+        container, _, resource = error.field.partition(": ")
+        assert container == "container 'train'"
+        assert resource in kind.resources
+        return
+    assert request.count == (claim.count or 0)
+    if request.count:
+        assert complaints(kind, claim, request) == []
+
+
+def complaints(
+    kind: Kind, claim: ResourceClaim, request: ContainerRequest
+) -> list[str]:
+    """List what of a request its kind could not cut from a card."""
+    rules = set(kind.rules)
+    is_whole = request.memory_mib is None and request.memory_percent == 100
+    sizes = {size.memory_mib for size in kind.memory_sizes} | {kind.whole_card_mib}
+    named_mib = (claim.memory or 0) * kind.memory_factor
+    wrong = {
+        "is not served": bool(kind.not_served),
+        "memory out of range": not 0 <= (request.memory_mib or 0) <= MAX_INT32,
+        "cores out of range": not 0 <= request.core_percent <= kind.whole_card_cores,
+        "less memory than is named": request.memory_mib is not None
+        and RequestRule.COUNT_ALONE not in rules
+        and request.memory_mib < min(named_mib, kind.whole_card_mib or named_mib),
+        "a size that cannot be cut": bool(kind.memory_sizes)
+        and not is_whole
+        and not claim.shares_in_software
+        and request.memory_mib not in sizes,
+        "several cards that are cut": request.count > 1
+        and not rules.isdisjoint(
+            {RequestRule.SEVERAL_WHOLE, RequestRule.SEVERAL_NOT_SLICED}
+        )
+        and not (is_whole or request.memory_mib == kind.whole_card_mib),
+        "a part of a card that is given whole": RequestRule.WHOLE_CARDS in rules
+        and not (is_whole and request.core_percent == 100),
+        "a count that is not handed out": bool(kind.counts)
+        and request.count not in kind.counts,
+        "half a module": RequestRule.COUNT_EVEN in rules and request.count % 2 == 1,
+        "memory of 0": request.memory_mib == 0
+        and request.sharing is not Sharing.BY_SLOT,
+    }
+    return [text for text, is_so in wrong.items() if is_so]
+
+
+SHIPPED_TEXT: Final = SHIPPED_FILE.read_text(encoding="utf-8")
+PIECES: Final = ("", "x", ":", "- ", "{", "]", "*a", "&a ", "'", "\n", "\t", "-1", "[]")
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, len(SHIPPED_TEXT) - 1),
+            st.integers(0, 40),
+            st.sampled_from(PIECES),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_file_with_mistakes_is_read_or_refused_by_line(
+    edits: list[tuple[int, int, str]],
+) -> None:
+    """Whatever is mistyped, the lines that are told are lines of the file."""
+    text = SHIPPED_TEXT
+    for at, length, piece in edits:
+        text = text[:at] + piece + text[at + length :]
+    check(text.encode())
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_refused_by_line(content: bytes) -> None:
+    """It never ends in another error."""
+    check(content)
+
+
+def check(content: bytes) -> None:
+    """Read a file; where that fails, look at what is told."""
+    try:
+        kinds = read_device_config(content, "file")
+    except BadDeviceConfig as error:
+        last = content.count(b"\n") + content.count(b"\r") + 2
+        lines = [problem.line for problem in error.problems]
+        assert lines == sorted(lines)
+        assert lines
+        assert 1 <= lines[0] <= lines[-1] <= last
+        return
+    words = [kind.type_word for kind in kinds]
+    assert words
+    assert len(set(words)) == len(words)
+    assert all(kind.count_resource for kind in kinds)

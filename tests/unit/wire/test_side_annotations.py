@@ -1,0 +1,99 @@
+"""What vendors' plugins read besides rows."""
+
+from typing import Final
+
+import pytest
+
+from extender.core.model import Allocation, Device, NodeName
+from extender.wire.side_annotations import Bound, side_annotations
+from tests.shipped import SHIPPED
+from tests.values import card, row
+
+SECONDS: Final = 1_790_000_000
+NANOSECONDS: Final = 1_790_000_000_123_456_789
+
+CARDS: Final[dict[str, Device]] = {
+    each.device_uuid: each for each in (card("a", index=3), card("b", index=5))
+}
+
+
+def written(
+    word: str, *rows: tuple[tuple[str, int, int], ...], in_software: bool = False
+) -> dict[str, str]:
+    """Write what goes beside an allocation on node ``n1``."""
+    allocation: Allocation = tuple(row(*shares) for shares in rows)
+    bound = Bound(
+        kind=SHIPPED[word],
+        node_name=NodeName("n1"),
+        allocation=allocation,
+        devices={each.device_uuid: each for each in CARDS.values()},
+        unix_seconds=SECONDS,
+        unix_nanoseconds=NANOSECONDS,
+        in_software=in_software,
+    )
+    return side_annotations(bound)
+
+
+def test_cambricon_names_the_first_card() -> None:
+    """Index, percent and units of 256 MiB; whichever container has it."""
+    assert written("MLU", (), (("a", 2048, 100),)) == {
+        "CAMBRICON_DSMLU_ASSIGNED": "false",
+        "CAMBRICON_DSMLU_PROFILE": "3_100_8",
+    }
+
+
+def test_ascend_names_templates() -> None:
+    """A whole device has none."""
+    shares = (("a", 8192, 0),), (("b", 32_768, 0),)
+    assert written("Ascend910B4", *shares) == {
+        "huawei.com/Ascend910B4": '[{"UUID":"a","temp":"vir05_1c_8g"},{"UUID":"b"}]',
+        "predicate-time": str(SECONDS),
+    }
+
+
+def test_ascend_in_software_names_amounts() -> None:
+    """What is 0 is left out."""
+    shares = (("a", 8192, 30),), (), (("b", 5000, 0),)
+    assert written("Ascend910B4", *shares, in_software=True) == {
+        "huawei.com/Ascend910B4": (
+            '[{"UUID":"a","memory":8192,"core":30},{"UUID":"b","memory":5000}]'
+        ),
+        "predicate-time": str(SECONDS),
+    }
+
+
+def test_mthreads_names_the_containers_cards() -> None:
+    """By index, with the node, and a time to the nanosecond."""
+    assert written("Mthreads", (), (("a", 49_152, 16), ("b", 49_152, 16)), ()) == {
+        "mthreads.com/gpu-index": "3,5",
+        "mthreads.com/predicate-node": "n1",
+        "mthreads.com/predicate-time": str(NANOSECONDS),
+    }
+
+
+def test_kunlun_names_the_containers_cards() -> None:
+    """By index."""
+    shares = (("b", 98_304, 100), ("a", 98_304, 100))
+    assert written("kunlun", shares) == {"BAIDU_COM_DEVICE_IDX": "5,3"}
+
+
+def test_metax_has_rows_of_its_own() -> None:
+    """One list per container, also for those without a card."""
+    assert written("Metax-SGPU", (), (("a", 4096, 30), ("b", 4096, 0))) == {
+        "metax-tech.com/gpu-devices-allocated": (
+            '[[],[{"uuid":"a","compute":30,"vRam":4096},{"uuid":"b","vRam":4096}]]'
+        ),
+        "metax-tech.com/predicate-time": str(NANOSECONDS),
+    }
+
+
+@pytest.mark.parametrize("word", ["NVIDIA", "DCU", "XPU", "GCU", "MR-V100", "Vastai"])
+def test_rows_are_enough_for_others(word: str) -> None:
+    """Nothing is written that nobody reads."""
+    assert written(word, (("a", 1, 1),)) == {}
+
+
+@pytest.mark.parametrize("word", SHIPPED)
+def test_nothing_beside_nothing(word: str) -> None:
+    """A pod that uses no card of a kind gets none of its annotations."""
+    assert written(word, (), ()) == {}

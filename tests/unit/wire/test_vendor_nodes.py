@@ -1,0 +1,251 @@
+"""Nodes of vendors whose cards are told otherwise than NVIDIA's."""
+
+import json
+from typing import Any
+
+import pytest
+
+from extender.core.model import Device, DeviceUUID, Inventory, Usage
+from extender.wire.nodes import decode_node
+from tests.shipped import SHIPPED
+
+
+def shown(
+    *, capacity: object = None, annotations: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """Show node ``n1``; what it can be asked for is its capacity."""
+    return {
+        "metadata": {"name": "n1", "annotations": annotations or {}},
+        "status": {"capacity": capacity, "allocatable": capacity},
+    }
+
+
+def read(word: str, node: dict[str, Any]) -> Inventory:
+    """Read what it has of one kind; nothing where it shows nothing."""
+    shown = decode_node(node, [SHIPPED[word]])
+    return shown.inventories.get(word, Inventory(None, 0))
+
+
+def cards(node: Inventory) -> list[tuple[str, int, Usage, int]]:
+    """List id, index, capacity and NUMA node of each card."""
+    assert node.problem is None
+    return [
+        (each.device_uuid, each.index, each.capacity, each.numa_node)
+        for each in node.devices or ()
+    ]
+
+
+CAPACITIES: dict[str, tuple[str, dict[str, object], list[tuple[str, int, Usage, int]]]]
+CAPACITIES = {
+    "cambricon: 100 cores a card, 256 MiB a unit": (
+        "MLU",
+        {"cambricon.com/mlu.smlu.vcore": "200", "cambricon.com/mlu.smlu.vmemory": 192},
+        [
+            ("n1-cambricon-mlu-0", 0, Usage(100, 24_576, 100), 0),
+            ("n1-cambricon-mlu-1", 1, Usage(100, 24_576, 100), 0),
+        ],
+    ),
+    "enflame: whole cards": (
+        "GCU",
+        {"enflame.com/gcu": "2"},
+        [
+            ("n1-GCU-0", 0, Usage(1, 100, 100), 0),
+            ("n1-GCU-1", 1, Usage(1, 100, 100), 0),
+        ],
+    ),
+    "mthreads: 16 cores a card, 512 MiB a unit": (
+        "Mthreads",
+        {"mthreads.com/sgpu-core": "32", "mthreads.com/sgpu-memory": "192"},
+        [
+            ("n1-mthreads-0", 0, Usage(100, 49_152, 16), 0),
+            ("n1-mthreads-1", 1, Usage(100, 49_152, 16), 0),
+        ],
+    ),
+    "metax: whole cards": (
+        "Metax-GPU",
+        {"metax-tech.com/gpu": "1"},
+        [("n1-metax-0", 0, Usage(1, 65_536, 100), 0)],
+    ),
+    "kunlun: whole cards in two wings": (
+        "kunlun",
+        {"kunlunxin.com/xpu": "4"},
+        [
+            (f"n1-kunlun-{index}", index, Usage(1, 98_304, 100), index // 2)
+            for index in range(4)
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("word", "capacity", "expected"), CAPACITIES.values(), ids=CAPACITIES
+)
+def test_capacity_tells_cards(
+    word: str, capacity: dict[str, object], expected: list[tuple[str, int, Usage, int]]
+) -> None:
+    """Their ids are the ones that HAMi makes, so that allocations of it fit."""
+    assert cards(read(word, shown(capacity=capacity))) == expected
+
+
+NONE = {
+    "no capacity": None,
+    "another capacity": {"cpu": "8"},
+    "none left": {"enflame.com/gcu": "0"},
+}
+
+
+@pytest.mark.parametrize("capacity", NONE.values(), ids=NONE)
+def test_no_capacity_is_no_inventory(capacity: object) -> None:
+    """As a missing annotation is."""
+    node = read("GCU", shown(capacity=capacity))
+    assert (node.devices, node.problem) == (None, None)
+
+
+BAD: dict[str, tuple[str, dict[str, object], str]] = {
+    "half a card": (
+        "MLU",
+        {"cambricon.com/mlu.smlu.vcore": "150"},
+        "status.capacity[cambricon.com/mlu.smlu.vcore]: 150 is not a multiple of 100",
+    ),
+    "a fraction": (
+        "GCU",
+        {"enflame.com/gcu": "1500m"},
+        "status.capacity[enflame.com/gcu]: '1500m' is not a whole number",
+    ),
+    "fewer than none": (
+        "GCU",
+        {"enflame.com/gcu": "-1"},
+        "status.capacity[enflame.com/gcu]: -1 is not in the range 0 to 2147483647",
+    ),
+    "more than any machine has": (
+        "GCU",
+        {"enflame.com/gcu": "2147483647"},
+        "status.capacity[enflame.com/gcu]: 2147483647 is not at most 1024, 1024 cards",
+    ),
+    "memory that cannot be read": (
+        "Mthreads",
+        {"mthreads.com/sgpu-core": "16", "mthreads.com/sgpu-memory": "?"},
+        "status.capacity[mthreads.com/sgpu-memory]: '?' is not a quantity",
+    ),
+}
+
+
+@pytest.mark.parametrize(("word", "capacity", "problem"), BAD.values(), ids=BAD)
+def test_capacity_that_cannot_be_read_refuses_the_node(
+    word: str, capacity: dict[str, object], problem: str
+) -> None:
+    """It is not read as no card, nor as a part of the cards."""
+    node = read(word, shown(capacity=capacity))
+    assert node.devices is None
+    assert str(node.problem).startswith(problem)
+
+
+def test_card_of_a_capacity_can_be_cordoned() -> None:
+    """By the id that it is given."""
+    annotations = {"hami.io/device-cordon": "n1-GCU-1"}
+    node = read("GCU", shown(capacity={"enflame.com/gcu": 2}, annotations=annotations))
+    assert [each.is_cordoned for each in node.devices or ()] == [False, True]
+
+
+def test_text_of_hygon_and_iluvatar() -> None:
+    """The older form, with a colon after each card."""
+    text = "DCU-0,4,65520,100,Z100L,0,true:DCU-1,4,65520,100,Z100L,1,true:"
+    node = read("DCU", shown(annotations={"hami.io/node-dcu-register": text}))
+    assert cards(node) == [
+        ("DCU-0", 0, Usage(4, 65_520, 100), 0),
+        ("DCU-1", 0, Usage(4, 65_520, 100), 1),
+    ]
+    node = read("MR-V100", shown(annotations={"hami.io/node-MR-V100-register": text}))
+    assert len(cards(node)) == 2
+
+
+def test_json_of_vastai_and_biren() -> None:
+    """Cards without memory and cores."""
+    text = '[{"id":"7-0","count":1,"type":"Vastai","health":true,"devicepairscore":{}}]'
+    expected = [("7-0", 0, Usage(1, 0, 0), 0)]
+    for word, name in (("Vastai", "va"), ("Biren", "biren")):
+        node = read(word, shown(annotations={f"hami.io/node-{name}-register": text}))
+        assert cards(node) == expected
+
+
+def test_json_of_metax() -> None:
+    """In its own words, and in the order of the list."""
+    listed = [
+        {
+            "uuid": f"GPU-{name}",
+            "model": "MXC500",
+            "totalDevCount": 16,
+            "totalCompute": 100,
+            "totalVRam": 65_536,
+            "numa": 1,
+            "healthy": name == "b",
+            "qosPolicy": "best-effort",
+        }
+        for name in "ba"
+    ]
+    name = "metax-tech.com/node-gpu-devices"
+    node = read("Metax-SGPU", shown(annotations={name: json.dumps(listed)}))
+    capacity = Usage(16, 65_536, 100)
+    assert node.devices == (
+        Device(DeviceUUID("GPU-b"), 0, capacity, "MXC500", numa_node=1),
+        Device(
+            DeviceUUID("GPU-a"), 1, capacity, "MXC500", is_healthy=False, numa_node=1
+        ),
+    )
+
+
+METAX_PROBLEMS = {
+    "no JSON": ("[", ": '['"),
+    "no list": ("{}", ": an object is not a list"),
+    "no object": ("[7]", "[0]: 7 is not an object"),
+    "no id": ("[{}]", "[0].uuid: missing"),
+    "bad memory": ('[{"uuid":"a","totalVRam":-1}]', "[0].totalVRam: -1 is not"),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), METAX_PROBLEMS.values(), ids=METAX_PROBLEMS
+)
+def test_json_of_metax_that_cannot_be_read(text: str, problem: str) -> None:
+    """The problem is told in its words."""
+    name = "metax-tech.com/node-gpu-devices"
+    node = read("Metax-SGPU", shown(annotations={name: text}))
+    assert str(node.problem).startswith(f"{name}{problem}")
+
+
+NPU = '[{"id":"npu-0","count":4,"devmem":32768,"devcore":20,"type":"N","health":true}]'
+
+
+@pytest.mark.parametrize(
+    ("says", "mode", "cores"),
+    [(None, "template", 20), ("false", "template", 20), ("true", "hami-core", 100)],
+)
+def test_npu_is_cut_by_its_driver_or_shared_in_software(
+    says: str | None, mode: str, cores: int
+) -> None:
+    """In software its cores are percent."""
+    annotations = {"hami.io/node-register-Ascend910B4": NPU}
+    if says is not None:
+        annotations["hami-vnpu-core"] = says
+    (device,) = read("Ascend910B4", shown(annotations=annotations)).devices or ()
+    assert (device.mode, device.capacity) == (mode, Usage(4, 32_768, cores))
+
+
+def test_npu_node_must_say_which() -> None:
+    """A word that is not known is not taken for no."""
+    annotations = {
+        "hami.io/node-register-Ascend910B4": NPU,
+        "hami-vnpu-core": "yes",
+    }
+    node = read("Ascend910B4", shown(annotations=annotations))
+    assert node.problem == (
+        "metadata.annotations[hami-vnpu-core]: 'yes' is not true or false"
+    )
+
+
+@pytest.mark.parametrize("word", ["Enflame", "AWSNeuron", "AMD"])
+def test_kind_that_is_not_served_has_no_cards(word: str) -> None:
+    """Whatever its nodes show."""
+    capacity = dict.fromkeys(SHIPPED[word].resources, "8")
+    node = read(word, shown(capacity=capacity))
+    assert (node.devices, node.problem) == (None, None)
