@@ -10,11 +10,12 @@ import click
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
 from extender.core.model import Policy, Release
-from extender.errors import BadAnnotation, SettingsError
+from extender.errors import BadAnnotation, BadSelector, SettingsError
 from extender.wire.device_policies import (
     device_policy_of,
     weights_of,
 )
+from extender.wire.label_selector import LabelSelector, parse_selector
 
 OUTPUTS: Final = ("table", "json")
 
@@ -105,6 +106,28 @@ def _weights(
     except BadAnnotation as error:
         wanted = f"{error.value!r}\nIt is {error.expected}"
         raise click.BadParameter(wanted) from error
+
+
+def node_selector_option(command: _Command) -> _Command:
+    """Add ``--node-label-selector SELECTOR``, by HAMi's name."""
+    return click.option(
+        "--node-label-selector",
+        "node_selector",
+        metavar="SELECTOR",
+        default="",
+        callback=_selector,
+        help="Only nodes whose labels match are scheduled; written as for kubectl -l, "
+        "such as 'gpu=on' or 'zone in (a,b),!spot'. Default: all nodes.",
+    )(command)
+
+
+def _selector(
+    _context: click.Context, _parameter: click.Parameter, text: str
+) -> LabelSelector:
+    try:
+        return parse_selector(text)
+    except BadSelector as error:
+        raise click.BadParameter(f"{printable(text)!r}\n{error}") from error
 
 
 def cluster_option(command: _Command) -> _Command:

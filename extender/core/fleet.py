@@ -52,6 +52,10 @@ class Fleet:
             maxlen=_LISTS_KEPT
         )
 
+    def __contains__(self, node_name: object) -> bool:
+        """Tell whether a node was put, whether its cards count or not."""
+        return node_name in self._place_of or node_name in self._unusable
+
     def put(self, node: Node, holdings: Iterable[Holding]) -> None:
         """Add or replace a node, with all that is held there.
 
@@ -309,6 +313,8 @@ def _changes(
 
 
 def _why_unusable(node: Node) -> Reason:
+    if not node.is_selected:
+        return Reason.NODE_NOT_SELECTED
     if node.inventory_problem is not None:
         return Reason.NODE_REGISTRATION_UNREADABLE
     return Reason.NODE_UNREGISTERED

@@ -408,6 +408,10 @@ class Node:
         version: Of this view of it; a write that names it fails on any later one.
         links: How its cards are linked; empty where it does not tell.
         warnings: What else of it cannot be read; its cards count nevertheless.
+        is_selected: Whether it is one of those that are scheduled here; where it is
+            not, its inventory was not read.
+        texts: What all but name, lock and version was read from; None where that is
+            not told. Nodes with equal texts have equal cards.
     """
 
     name: NodeName
@@ -418,6 +422,10 @@ class Node:
     version: str = ""
     links: Links = field(default_factory=dict, hash=False)
     warnings: tuple[str, ...] = ()
+    is_selected: bool = True
+    texts: tuple[str | None, ...] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     @property
     def is_usable(self) -> bool:
