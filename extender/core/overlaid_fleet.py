@@ -6,6 +6,7 @@ import numpy as np
 
 from extender.core.answers import Answers
 from extender.core.arrays import Int64s
+from extender.core.bucket import NodeTotals
 from extender.core.cards import Cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
@@ -29,6 +30,10 @@ class OverlaidFleet(Fleet):
         super().__init__()
         self._over = over
         self._under = under
+
+    def __contains__(self, node_name: object) -> bool:
+        """Tell whether either has a node."""
+        return node_name in self._over or node_name in self._under
 
     def _of(self, node_name: NodeName) -> Fleet:
         return self._over if node_name in self._over else self._under
@@ -67,3 +72,15 @@ class OverlaidFleet(Fleet):
     def why_unusable(self, node_name: NodeName) -> Reason | None:
         """Tell why a node has no cards that count; see `Fleet.why_unusable`."""
         return self._of(node_name).why_unusable(node_name)
+
+    def totals(self, node_name: NodeName) -> NodeTotals | None:
+        """Read what is held on one node; see `Fleet.totals`."""
+        return self._of(node_name).totals(node_name)
+
+    def change_of(self, node_name: NodeName) -> object:
+        """Give what stays equal as long as a node does; see `Fleet.change_of`."""
+        return self._of(node_name).change_of(node_name)
+
+    def is_overfull(self, node_name: NodeName) -> bool:
+        """Tell whether more is held on a card than it has; see `Fleet.is_overfull`."""
+        return self._of(node_name).is_overfull(node_name)
