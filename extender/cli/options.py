@@ -127,7 +127,9 @@ def _selector(
     try:
         return parse_selector(text)
     except BadSelector as error:
-        raise click.BadParameter(f"{printable(text)!r}\n{error}") from error
+        found = f"At {error.field} stands {printable(repr(error.value))}"
+        wanted = f"{printable(text)!r}\n{found}\nThere should be {error.expected}"
+        raise click.BadParameter(wanted) from error
 
 
 def cluster_option(command: _Command) -> _Command:

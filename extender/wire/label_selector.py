@@ -35,11 +35,8 @@ _END: Final = ""
 _OTHER: Final = frozenset(("", ",", "!", "=", "==", "!=", "(", ")", "<", ">"))
 """Words that are neither keys nor values."""
 
-_A_KEY: Final = (
-    "a key: letters, digits, `-`, `_` and `.`, at most 63, and before it perhaps a "
-    "DNS name and `/`"
-)
-_A_VALUE: Final = "a value: letters, digits, `-`, `_` and `.`, at most 63"
+_A_KEY: Final = "a key, such as gpu or example.com/gpu"
+_A_VALUE: Final = "a value: at most 63 letters, digits, `-`, `_` and `.`"
 _A_NUMBER: Final = "a whole number from 0 to 9223372036854775807"
 _AN_OPERATOR: Final = "`,`, `=`, `==`, `!=`, `in`, `notin`, `<` or `>`"
 
