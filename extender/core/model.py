@@ -429,9 +429,10 @@ class Node:
 
     @property
     def is_usable(self) -> bool:
-        """Whether its cards count: registered, readable, and its plugin lives."""
+        """Whether its cards count: selected, registered, readable; its plugin lives."""
         return (
-            self.devices is not None
+            self.is_selected
+            and self.devices is not None
             and self.inventory_problem is None
             and self.allocatable_slots > 0
         )

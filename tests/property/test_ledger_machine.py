@@ -260,15 +260,23 @@ class Machine(RuleBasedStateMachine):
         """It is new, or has other cards, or the same."""
         self.show_node(node(name, *cards, allocatable=slots))
 
-    @rule(name=st.sampled_from(NAMES), how=st.sampled_from(["bare", "silent", "odd"]))
+    @rule(
+        name=st.sampled_from(NAMES),
+        how=st.sampled_from(["bare", "silent", "left out", "odd"]),
+    )
     def show_a_node_without_cards_that_count(self, name: NodeName, how: str) -> None:
-        """Its registration is gone, or unreadable, or its plugin is silent."""
+        """Its registration is gone, or unreadable, or its plugin is silent.
+
+        Or its labels are no longer those of the nodes that are scheduled here.
+        """
         shown = self.world.nodes.get(name, node(name, card("GPU-a"), allocatable=30))
         match how:
             case "bare":
                 shown = replace(shown, devices=None)
             case "silent":
                 shown = replace(shown, allocatable_slots=0)
+            case "left out":
+                shown = Node(name, None, 0, is_selected=False)
             case _:
                 shown = replace(shown, inventory_problem="no JSON")
         self.show_node(shown)

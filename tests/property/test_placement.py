@@ -125,6 +125,7 @@ def node_cases(draw: st.DrawFn, name: NodeName, request: PodRequest) -> NodeCase
                     replace(node, devices=()),
                     replace(node, allocatable_slots=0),
                     replace(node, inventory_problem="not JSON"),
+                    replace(node, is_selected=False),
                 ]
             )
         )
@@ -157,8 +158,9 @@ class Outcome:
 def expected_outcome(case: NodeCase, request: PodRequest) -> Outcome:
     """Ask the oracle."""
     node = case.node
-    if node.inventory_problem is not None:
-        return Outcome("NodeRegistrationUnreadable")
+    if not node.is_selected or node.inventory_problem is not None:
+        reasons = ("NodeNotSelected", "NodeRegistrationUnreadable")
+        return Outcome(reasons[node.is_selected])
     if not node.devices or not node.allocatable_slots:
         return Outcome("node unregistered")
     if case.is_closed:

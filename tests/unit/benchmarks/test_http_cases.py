@@ -208,7 +208,7 @@ def test_whole_nodes_are_judged_like_their_names(tmp_path: Path) -> None:
     }
     sent, wanted = questions.names(3), questions[3].fitting()
     assert filters_nodes_exactly(orjson.dumps(answer), sent, wanted)
-    none = {**answer, "Nodes": {"items": []}}
+    none: dict[str, object] = {**answer, "Nodes": {"items": []}}
     assert not filters_nodes_exactly(orjson.dumps(none), sent, wanted)
 
 
