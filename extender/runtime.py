@@ -8,12 +8,15 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from aiohttp import web
 
+from extender.core.kind_set import Kinds
+from extender.core.kinds import Kind
+from extender.device_config import DeviceConfigFile
 from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import SettingsError
 from extender.observe.metrics import Metrics
@@ -98,7 +101,12 @@ async def serve_embedded(
     stop = _stop_signal()
     app = build_app(embedded.extender, settings.http, embedded.cluster)
     async with _served(app, embedded.extender, settings.http, announce) as finish:
-        await _until(stop, finish, embedded.extender.tend_forever())
+        await _until(
+            stop,
+            finish,
+            embedded.extender.tend_forever(),
+            *_followed(embedded.extender, settings),
+        )
 
 
 async def serve_kube(
@@ -143,7 +151,24 @@ async def serve_kube(
                 finish,
                 cluster.follow(extender, lambda: _tell_synced(extender, on_synced)),
                 extender.tend_forever(),
+                *_followed(extender, settings),
             )
+
+
+def _followed(
+    extender: Extender, settings: Settings
+) -> list[Coroutine[None, None, None]]:
+    """Give what follows the file of the kinds, where there is one."""
+    if settings.device_config is None:
+        return []
+
+    def count(kinds: tuple[Kind, ...]) -> None:
+        extender.read_with(replace(extender.reader, kinds=Kinds(kinds)))
+
+    file = DeviceConfigFile(
+        settings.device_config, settings.scheduling.kinds, extender.metrics, count
+    )
+    return [file.follow_forever()]
 
 
 async def _until(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy, Release
 from extender.core.policies import Burst
@@ -23,8 +24,8 @@ _LONGEST_PORT: Final = len(str(_LAST_PORT))
 class SchedulingSettings:
     """How requests are read, and which of several fitting places is preferred."""
 
-    kind: Kind = NVIDIA
-    """Names and defaults of the kind of device that is scheduled."""
+    kinds: tuple[Kind, ...] = (NVIDIA,)
+    """Names and defaults of the kinds of device that are scheduled."""
 
     device_policy: DevicePolicy = SPREAD_CARDS
     """For pods that name no card policy, and the weights of all that name none.
@@ -50,7 +51,9 @@ class SchedulingSettings:
 
     def reader(self) -> PodReader:
         """Give what reads pods by these settings."""
-        return PodReader(self.kind, self.device_policy, self.node_policy, self.release)
+        return PodReader(
+            Kinds(self.kinds), self.device_policy, self.node_policy, self.release
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +184,10 @@ class Settings:
     bind: BindSettings = field(default_factory=BindSettings)
     waking: WakingSettings = field(default_factory=WakingSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)
+
+    device_config: Path | None = None
+    """Where the kinds of device come from; followed while serving. None for those of
+    `scheduling`, for good."""
 
     audit_seconds: float = 300.0
     """Between two audits. One takes about a second of a large cluster's time, in steps

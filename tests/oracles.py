@@ -409,7 +409,8 @@ def refusal_code(
         ("ExclusiveDeviceAllocateConflict", policy.is_exclusive and used.slots > 0),
         (
             "CardInsufficientMemory",
-            memory_needed <= 0 or capacity.memory_mib - used.memory_mib < memory_needed,
+            (memory_needed <= 0 and asked.memory_mib is None)
+            or capacity.memory_mib - used.memory_mib < memory_needed,
         ),
         (
             "CardInsufficientCore",

@@ -33,6 +33,7 @@ from extender.core.model import (
 )
 from extender.wire.device_policies import device_policy_of, on_one_numa_node
 from tests.oracles import Loaded, kubelet_slots
+from tests.values import GPU, NPU
 
 _T = TypeVar("_T")
 
@@ -40,6 +41,9 @@ PlacementCase = tuple[list[Loaded], int, int, PodRequest]
 """Arguments of `tests.oracles.place_greedily` and `exhaustive_fits`, in their order."""
 
 DEVICE_UUIDS: Final = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abcd")
+
+OTHER_UUIDS: Final = tuple(DeviceUUID(f"NPU-{letter}") for letter in "abcd")
+"""Of cards of the other kind."""
 
 _MOMENTS: Final = st.sampled_from([None, 40.0, 50.0, 50.5, 60.0])
 """Few, so that exits often fall before, at and after a change of the sandbox."""
@@ -253,12 +257,14 @@ def container_requests(draw: st.DrawFn, *, max_count: int = 4) -> ContainerReque
 
 
 @st.composite
-def selections(draw: st.DrawFn) -> Selection:
+def selections(
+    draw: st.DrawFn, uuids: Sequence[DeviceUUID] = DEVICE_UUIDS
+) -> Selection:
     """Draw which cards are accepted: any, in most cases."""
     if draw(st.integers(0, 3)):
         return Selection()
     some_types = st.sampled_from([("a10",), ("Tesla", "A10"), ("H100",), ()])
-    some_uuids = st.frozensets(st.sampled_from(DEVICE_UUIDS), max_size=4)
+    some_uuids = st.frozensets(st.sampled_from(uuids), max_size=4)
     return Selection(
         use_types=draw(st.none() | some_types),
         avoid_types=draw(st.sampled_from([(), (), ("tesla",), ("nvidia",)])),
@@ -298,12 +304,28 @@ def pod_requests(
     )
     asked = tuple(draw(container_requests(max_count=max_count)) for _ in range(size))
     return PodRequest(
+        kind=GPU,
         lifetimes=lifetimes,
         containers=asked,
         selection=draw(selections()),
         device_policy=draw(device_policies()),
         node_policy=draw(st.sampled_from(Policy)),
         kubelet_slots=kubelet_slots(lifetimes, asked),
+    )
+
+
+@st.composite
+def other_requests(draw: st.DrawFn, beside: PodRequest) -> PodRequest:
+    """Draw what the containers of a request ask of the other kind."""
+    asked = tuple(draw(container_requests(max_count=2)) for _ in beside.containers)
+    return PodRequest(
+        kind=NPU,
+        lifetimes=beside.lifetimes,
+        containers=asked,
+        selection=draw(selections(OTHER_UUIDS)),
+        device_policy=draw(device_policies()),
+        node_policy=beside.node_policy,
+        kubelet_slots=kubelet_slots(beside.lifetimes, asked),
     )
 
 

@@ -5,11 +5,14 @@ For tests of the rooms behind the wire; tests that go through the wire use
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final, TypedDict, Unpack
 
+from extender.core.bucket import NodeTotals
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
+from extender.core.kinds import NVIDIA
 from extender.core.model import (
     ANY_DEVICE,
     Allocation,
@@ -17,7 +20,10 @@ from extender.core.model import (
     ContainerRequest,
     Device,
     DeviceUUID,
+    Inventory,
+    KindWord,
     Lifetime,
+    Links,
     Node,
     NodeName,
     Pod,
@@ -35,6 +41,14 @@ from extender.verbs.prioritize import score_nodes
 from tests.oracles import kubelet_slots
 
 N1, N2, N3, N4 = (NodeName(f"n{number}") for number in range(1, 5))
+
+GPU: Final = NVIDIA.type_word
+"""The kind of all that names no other."""
+
+GPUS: Final = frozenset({GPU})
+
+NPU: Final = "NPU"
+"""Another kind, for what both have to do with each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +98,27 @@ def request(
     selection: Selection = ANY_DEVICE,
     cards: DevicePolicy = SPREAD_CARDS,
     nodes: Policy = Policy.BINPACK,
+    kind: KindWord = GPU,
 ) -> PodRequest:
     """Put containers together, in start order."""
     lifetimes = tuple(container.lifetime for container in containers)
     asked = tuple(container.request for container in containers)
-    return PodRequest(
-        lifetimes, asked, selection, cards, nodes, kubelet_slots(lifetimes, asked)
-    )
+    slots = kubelet_slots(lifetimes, asked)
+    return PodRequest(kind, lifetimes, asked, selection, cards, nodes, slots)
 
 
 def pod(
     name: str,
-    wanted: PodRequest,
-    *,
+    *wanted: PodRequest,
     on: NodeName | None = None,
     allocation: Allocation | UnreadableAllocation | None = None,
     status: PodStatus | None = None,
     problem: str | None = None,
 ) -> Pod:
-    """Show a pod; its containers are called ``c0``, ``c1`` and so on."""
+    """Show a pod; its containers are called ``c0``, ``c1`` and so on.
+
+    One request a kind, each with the same lifetimes.
+    """
     return Pod(
         uid=PodUID(f"uid-{name}"),
         namespace="default",
@@ -110,19 +126,19 @@ def pod(
         node_name=on,
         containers=tuple(
             Container(f"c{index}", lifetime)
-            for index, lifetime in enumerate(wanted.lifetimes)
+            for index, lifetime in enumerate(wanted[0].lifetimes)
         ),
-        request=wanted,
+        requests=wanted,
         request_problem=problem,
         allocation=allocation,
         status=status or PodStatus(),
     )
 
 
-def row(*shares: tuple[str, int, int]) -> Row:
+def row(*shares: tuple[str, int, int], kind: KindWord = GPU) -> Row:
     """Hold MiB and percent of cards: ``row(("GPU-a", 8_000, 30))``."""
     return tuple(
-        Share(DeviceUUID(uuid), memory_mib, core_percent)
+        Share(DeviceUUID(uuid), memory_mib, core_percent, kind)
         for uuid, memory_mib, core_percent in shares
     )
 
@@ -153,19 +169,63 @@ def card(
     )
 
 
-def node(name: NodeName, *cards: Device, allocatable: int | None = None) -> Node:
+def node(
+    name: NodeName,
+    *cards: Device,
+    allocatable: int | None = None,
+    kind: KindWord = GPU,
+) -> Node:
     """Show a node; allocatable is the sum of its cards' slots unless given."""
+    return with_cards(Node(name), *cards, allocatable=allocatable, kind=kind)
+
+
+def with_cards(
+    shown: Node,
+    *cards: Device,
+    allocatable: int | None = None,
+    kind: KindWord = NPU,
+) -> Node:
+    """Show cards of another kind besides; allocatable as for `node`."""
     if allocatable is None:
         allocatable = sum(each.capacity.slots for each in cards)
-    return Node(name, cards, allocatable)
+    added = {kind: Inventory(cards, allocatable)}
+    return replace(shown, inventories={**shown.inventories, **added})
+
+
+class InventoryChanges(TypedDict, total=False):
+    """Fields of an `Inventory`."""
+
+    devices: tuple[Device, ...] | None
+    allocatable_slots: int
+    problem: str | None
+    is_left_out: bool
+    links: Links
+
+
+def with_inventory(
+    shown: Node, kind: KindWord = GPU, **changes: Unpack[InventoryChanges]
+) -> Node:
+    """Change what a node shows of one kind."""
+    changed = replace(shown.inventories[kind], **changes)
+    return replace(shown, inventories={**shown.inventories, kind: changed})
+
+
+def inventory_of(shown: Node) -> Inventory:
+    """Give what a node shows of its only kind."""
+    (inventory,) = shown.inventories.values()
+    return inventory
 
 
 def held(
-    node_name: NodeName, charge: Mapping[str, Usage], *, kubelet: int = 0
+    node_name: NodeName,
+    charge: Mapping[str, Usage],
+    *,
+    kubelet: int = 0,
+    kind: KindWord = GPU,
 ) -> Holding:
     """Hold amounts on cards of a node."""
     by_uuid = {DeviceUUID(uuid): usage for uuid, usage in charge.items()}
-    return Holding(node_name, by_uuid, kubelet)
+    return Holding(node_name, by_uuid, {kind: kubelet} if kubelet else {})
 
 
 def fleet_of(nodes: Sequence[Node], holdings: Iterable[Holding] = ()) -> Fleet:
@@ -176,6 +236,17 @@ def fleet_of(nodes: Sequence[Node], holdings: Iterable[Holding] = ()) -> Fleet:
     for holding in holdings:
         fleet.add(holding)
     return fleet
+
+
+def request_of(asking: Pod) -> PodRequest:
+    """Give what a pod asks of its only kind."""
+    (wanted,) = asking.requests
+    return wanted
+
+
+def totals_of(fleet: Fleet, name: NodeName, kind: KindWord = GPU) -> NodeTotals | None:
+    """Read what is held on one node of one kind; None where no card of it counts."""
+    return fleet.totals(name).get(kind)
 
 
 def uuids(allocation: Allocation | None) -> list[list[str]] | None:

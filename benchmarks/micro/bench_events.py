@@ -46,8 +46,10 @@ def bench_node_locked(measured: Measured, stage: Stage, node_count: int) -> None
 def bench_node_changed(measured: Measured, stage: Stage, node_count: int) -> None:
     """Have a card fail, and recover."""
     node = stage.nodes[0]
-    first, *others = node.devices or ()
-    failed = replace(node, devices=(replace(first, is_healthy=False), *others))
+    ((kind, inventory),) = node.inventories.items()
+    first, *others = inventory.devices or ()
+    cards = (replace(first, is_healthy=False), *others)
+    failed = replace(node, inventories={kind: replace(inventory, devices=cards)})
     views = [NodeSeen(failed), NodeSeen(node)]
     _measure(measured, stage, "node changed", node_count, views)
 

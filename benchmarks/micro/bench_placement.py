@@ -17,7 +17,7 @@ def bench_place(
 ) -> None:
     """Place one pod; nothing is remembered at this level."""
     cards = stage.cards
-    request = READER.read(stage.question(shape).pod()).request
+    (request,) = READER.read(stage.question(shape).pod()).requests
     measured(
         {"step": _STEP, "pod": shape, "nodes": node_count},
         lambda: place(cards, request),

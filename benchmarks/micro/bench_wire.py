@@ -101,7 +101,7 @@ def bench_pod_by_orjson(measured: Measured) -> None:
 def bench_node(measured: Measured) -> None:
     """Read a node of 8 cards as a watch tells it."""
     line = orjson.dumps(node_as_shown(_objects("Node")[0]))
-    _read(measured, "node", lambda: decode_node(orjson.loads(line), NVIDIA))
+    _read(measured, "node", lambda: decode_node(orjson.loads(line), [NVIDIA]))
 
 
 def bench_node_by_orjson(measured: Measured) -> None:

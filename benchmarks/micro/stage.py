@@ -11,6 +11,7 @@ from benchmarks.layout import ClusterPlan
 from benchmarks.questions import Question
 from benchmarks.shapes import MOST_QUESTIONS, SHAPE_BY_NAME
 from extender.core.cards import Cards
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import Node, NodeName, Pod
 from extender.state.events import NodeSeen, PodSeen, Synced
@@ -18,7 +19,7 @@ from extender.state.ledger import Ledger
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 
-READER: Final = PodReader(NVIDIA)
+READER: Final = PodReader(Kinds([NVIDIA]))
 
 _numbers: Final = count()
 
@@ -45,7 +46,7 @@ class Stage:
     def cards(self) -> Cards:
         """The cards of all nodes."""
         names = [NodeName(name) for name in self.plan.node_names()]
-        (selected,) = self.ledger.fleet.select(names)
+        (selected,) = self.ledger.fleet.of(NVIDIA.type_word).select(names)
         return selected.cards
 
     def question(self, shape: str) -> Question:
@@ -67,7 +68,7 @@ def staged(node_count: int, pods_per_node: int) -> Stage:
     shown: Manifest = {}
     for item in items:
         if item["kind"] == "Node":
-            nodes.append(decode_node(item, NVIDIA))
+            nodes.append(decode_node(item, [NVIDIA]))
             ledger.apply(NodeSeen(nodes[-1]))
         else:
             shown = item if item["metadata"]["name"] == _WITH_INIT else shown

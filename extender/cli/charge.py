@@ -10,7 +10,13 @@ import orjson
 from rich.console import Console
 from rich.text import Text
 
-from extender.cli.options import output_option, read_input, release_option
+from extender.cli.options import (
+    device_config_option,
+    kinds_of,
+    output_option,
+    read_input,
+    release_option,
+)
 from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
 from extender.cli.usages import devices_of, indented, phase_table, usage_json
@@ -84,8 +90,14 @@ class ChargedPod:
     "several times.",
 )
 @release_option
+@device_config_option
 @output_option
-def charge(files: tuple[Path, ...], release: str, output: str) -> None:
+def charge(
+    files: tuple[Path, ...],
+    release: str,
+    device_config: Path | None,
+    output: str,
+) -> None:
     """Show what pods that hold devices are charged.
 
     Each phase of a pod's life is shown. effective is the most that the pod can hold
@@ -103,7 +115,9 @@ def charge(files: tuple[Path, ...], release: str, output: str) -> None:
         for obj in objects_in(read_input(file), str(file))
         if obj.get("kind") == "Pod"
     ]
-    reader = SchedulingSettings(release=Release(release)).reader()
+    reader = SchedulingSettings(
+        kinds=kinds_of(device_config), release=Release(release)
+    ).reader()
     charged = [each for obj in pods for each in _charged(obj, reader)]
     if output == "json":
         click.echo(orjson.dumps([_as_json(each) for each in charged]).decode())
@@ -125,7 +139,7 @@ def _charged(obj: JsonObject, reader: PodReader) -> Iterator[ChargedPod]:
         case UnreadableAllocation(problem=problem):
             yield _charged_pod(pod, (), problem)
         case allocation:
-            usages = container_usages(pod.request.lifetimes, allocation)
+            usages = container_usages(pod.lifetimes, allocation)
             if any(each.held for each in usages):
                 yield _charged_pod(pod, usages, None)
 
@@ -219,7 +233,7 @@ def _print_pod(console: Console, each: ChargedPod) -> None:
                 uuid,
                 totals,
                 released_inits=released_init_count(
-                    each.pod.request.lifetimes, each.pod.status, each.pod.release
+                    each.pod.lifetimes, each.pod.status, each.pod.release
                 ),
             )
             console.print(indented(table))

@@ -9,7 +9,9 @@ import click
 
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
+from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy, Release
+from extender.device_config import kinds_in
 from extender.errors import BadAnnotation, BadSelector, SettingsError
 from extender.wire.device_policies import (
     device_policy_of,
@@ -130,6 +132,27 @@ def _selector(
         found = f"At {error.field} stands {printable(repr(error.value))}"
         wanted = f"{printable(text)!r}\n{found}\nThere should be {error.expected}"
         raise click.BadParameter(wanted) from error
+
+
+def device_config_option(command: _Command) -> _Command:
+    """Add ``--device-config FILE``; the parameter is ``device_config``."""
+    return click.option(
+        "--device-config",
+        "device_config",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="The kinds of device, in HAMi's format; NVIDIA with HAMi's names without "
+        "it. `gpu-extender check-config` tells whether a file can be used.",
+    )(command)
+
+
+def kinds_of(device_config: Path | None) -> tuple[Kind, ...]:
+    """Read the kinds of ``--device-config``, or give those that count without it.
+
+    Raises:
+        SettingsError: The file cannot be used.
+    """
+    return (NVIDIA,) if device_config is None else kinds_in(device_config)
 
 
 def cluster_option(command: _Command) -> _Command:

@@ -91,7 +91,7 @@ def print_placed(
     if not devices_of(usages):
         console.print("  asks for no GPU; every node fits")
         return
-    devices = {each.device_uuid: each for each in nodes[placed.node_name].devices or ()}
+    devices = {each.device_uuid: each for each in nodes[placed.node_name].devices}
     table = _containers_table(pod, {u: d.index for u, d in devices.items()})
     console.print(indented(table))
     effective = effective_usage(usages)
@@ -131,4 +131,4 @@ def _allocation(pod: Pod) -> Allocation:
 
 
 def _usages(pod: Pod) -> tuple[ContainerUsage, ...]:
-    return container_usages(pod.request.lifetimes, _allocation(pod))
+    return container_usages(pod.lifetimes, _allocation(pod))

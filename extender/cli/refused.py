@@ -74,7 +74,11 @@ def print_refused(console: Console, refused: RefusedPod) -> None:
     table.add_column("cards", justify="right", no_wrap=True)
     table.add_column("reason", no_wrap=True)
     table.add_column("in numbers", overflow="fold")
-    asking = sum(asked.count > 0 for asked in refused.pod.request.containers)
+    asking = sum(
+        asked.count > 0
+        for request in refused.pod.requests
+        for asked in request.containers
+    )
     for verdict in refused.verdicts:
         whose = f"{verdict.container}: " if asking > 1 and verdict.container else ""
         for number, (cards, reason, numbers) in enumerate(_lines(verdict)):

@@ -12,6 +12,8 @@ import orjson
 
 from extender.cli.options import (
     cluster_option,
+    device_config_option,
+    kinds_of,
     node_selector_option,
     output_option,
     policy_options,
@@ -49,6 +51,7 @@ from extender.wire.objects import JsonObject
 @node_selector_option
 @policy_options
 @release_option
+@device_config_option
 @output_option
 def schedule(
     *,
@@ -59,6 +62,7 @@ def schedule(
     node_policy: str,
     weights: Weights,
     release: str,
+    device_config: Path | None,
     output: str,
 ) -> None:
     """Place pods on a cluster read from files, and show where and why.
@@ -78,6 +82,7 @@ def schedule(
         raise SettingsError("no pod found in the input")
     scheduling = SchedulingSettings(
         node_selector=node_selector,
+        kinds=kinds_of(device_config),
         device_policy=replace(device_policy, weights=weights),
         node_policy=Policy(node_policy),
         release=Release(release),

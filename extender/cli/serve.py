@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from extender.cli.options import (
+    device_config_option,
+    kinds_of,
     node_selector_option,
     optional_cluster_option,
     policy_options,
@@ -99,6 +101,7 @@ from extender.wire.label_selector import LabelSelector
 @node_selector_option
 @policy_options
 @release_option
+@device_config_option
 def serve(
     *,
     cluster_files: tuple[Path, ...],
@@ -115,6 +118,7 @@ def serve(
     node_policy: str,
     weights: Weights,
     release: str,
+    device_config: Path | None,
     in_cluster: bool,
 ) -> None:
     """Answer kube-scheduler over HTTP.
@@ -139,6 +143,7 @@ def serve(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     scheduling = SchedulingSettings(
+        kinds=kinds_of(device_config),
         burst=Burst(burst),
         mode=Mode(mode),
         node_selector=node_selector,
@@ -147,7 +152,11 @@ def serve(
         release=Release(release),
     )
     tls = tls_settings(tls_cert, tls_key, client_ca, client_names)
-    settings = Settings(http=http_settings(listen, tls), scheduling=scheduling)
+    settings = Settings(
+        http=http_settings(listen, tls),
+        scheduling=scheduling,
+        device_config=device_config,
+    )
     if not cluster_files:
         run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
         return
@@ -172,7 +181,7 @@ def _echo_summary(extender: Extender) -> None:
 
 def _summary(ledger: Ledger) -> str:
     usable = [node for node in ledger.nodes.values() if node.is_usable]
-    cards = sum(len(node.devices or ()) for node in usable)
+    cards = sum(len(node.usable_devices) for node in usable)
     names = {node.name for node in usable}
     charged = sum(
         standing.holding is not None
@@ -191,8 +200,9 @@ def _summary(ledger: Ledger) -> str:
 def _troubles(ledger: Ledger) -> Iterator[str]:
     """Tell what an operator should know of before trusting the figures."""
     for node in ledger.nodes.values():
-        if node.inventory_problem is not None:
-            yield f"node {node.name} is refused: {node.inventory_problem}"
+        for inventory in node.inventories.values():
+            if inventory.problem is not None:
+                yield f"node {node.name} is refused: {inventory.problem}"
         for warning in node.warnings:
             yield f"node {node.name}: {warning}"
     for node_name, causes in ledger.overfull.causes.items():
@@ -212,7 +222,7 @@ def _troubles_of(ledger: Ledger, pod: Pod, standing: Standing) -> Iterator[str]:
     elif isinstance(pod.allocation, UnreadableAllocation):
         yield pod.allocation.problem
     elif standing.holding is not None:
-        totals = ledger.fleet.totals(standing.holding.node_name)
+        totals = ledger.fleet.totals(standing.holding.node_name).values()
         for uuid in standing.holding.charge:
-            if totals is not None and uuid not in totals.used:
+            if totals and not any(uuid in of_kind.used for of_kind in totals):
                 yield f"holds {uuid}, which the node does not show"

@@ -1,5 +1,6 @@
 """What many nodes answer to one request: whether it fits, why not, and how well."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,33 @@ class Answers:
         self.is_hopeless[columns] = others.is_hopeless
         self.reason_bits[columns] = others.reason_bits
         self.scores[columns] = others.scores
+
+
+def merged(answers: Sequence[Answers]) -> Answers:
+    """Put together what the same nodes answer to the requests of one pod.
+
+    Args:
+        answers: At least one; of different kinds of device.
+
+    Returns:
+        A node fits where it fits by each, and is hopeless where it is by any; it gives
+        the reasons of those that are as bad. Its score is their mean, halves rounded
+        up: each kind counts as much as another.
+    """
+    first, *others = answers
+    if not others:
+        return first
+    fits = np.logical_and.reduce([each.fits for each in answers])
+    is_hopeless = np.logical_or.reduce([each.is_hopeless for each in answers])
+    reason_bits = np.bitwise_or.reduce(
+        [
+            np.where(is_hopeless & ~each.is_hopeless, 0, each.reason_bits)
+            for each in answers
+        ]
+    )
+    sums = np.sum([each.scores for each in answers], axis=0)
+    scores = (2 * sums + len(answers)) // (2 * len(answers)) * fits
+    return Answers(fits, is_hopeless, reason_bits, scores)
 
 
 def answer(cards: Cards, request: PodRequest) -> Answers:

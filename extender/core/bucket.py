@@ -10,7 +10,7 @@ from extender.core.answers import Answers
 from extender.core.arrays import Int32s, Int64s
 from extender.core.cards import Cards, Change, Interned
 from extender.core.holding import Holding
-from extender.core.model import DeviceUUID, Node, PodRequest, Usage
+from extender.core.model import DeviceUUID, Inventory, KindWord, PodRequest, Usage
 from extender.core.remembered import RememberedAnswers
 
 MIG_MODE: Final = "mig"
@@ -43,8 +43,9 @@ class Bucket:
     A freed column keeps no cards and no totals, and is used again by the next node.
     """
 
-    def __init__(self, width: int, interned: Interned) -> None:
+    def __init__(self, width: int, interned: Interned, kind: KindWord) -> None:
         self.width = width
+        self._kind = kind
         self._interned = interned
         self._column_count = 0
         self._free_columns: list[int] = []
@@ -52,13 +53,13 @@ class Bucket:
         self._cards = Cards.blank(width, _FIRST_COLUMNS, interned)
         self._remembered = RememberedAnswers()
 
-    def put(self, node: Node) -> int:
+    def put(self, inventory: Inventory) -> int:
         """Give a node a column, with nothing held there.
 
         Args:
-            node: Usable, with 1 to `width` devices.
+            inventory: Usable, with 1 to `width` devices.
         """
-        devices = node.devices or ()
+        devices = inventory.devices or ()
         column = self._take_column()
         self._remembered.note_change(column)
         cards = self._cards
@@ -79,7 +80,7 @@ class Bucket:
             cards.model_codes[at] = self._interned.models.code(device.model)
             cards.uuid_codes[at] = self._interned.uuids.code(device.device_uuid)
         cards.card_counts[column] = len(ordered)
-        cards.allocatable_slots[column] = node.allocatable_slots
+        cards.allocatable_slots[column] = inventory.allocatable_slots
         self._positions[column] = {
             device.device_uuid: position for position, device in enumerate(ordered)
         }
@@ -97,7 +98,11 @@ class Bucket:
     def count(self, column: int, holding: Holding, sign: int) -> None:
         """Add (`sign` 1) or take back (-1) a holding; devices not here are left out."""
         self._remembered.note_change(column)
-        self._cards.apply(Change(column, self._positions[column], holding, sign))
+        self._cards.apply(self.change(column, holding, sign))
+
+    def change(self, column: int, holding: Holding, sign: int) -> Change:
+        """Describe a holding that is added (`sign` 1) or taken back on a node."""
+        return Change(column, self._positions[column], holding, sign, self._kind)
 
     def change_of(self, column: int) -> int:
         """Number the latest change of one node."""

@@ -18,7 +18,7 @@ from extender.core.arrays import (
     Mask,
 )
 from extender.core.holding import Holding
-from extender.core.model import DeviceUUID
+from extender.core.model import DeviceUUID, KindWord
 
 _COPY_BELOW: Final = 2
 """Copy nodes out when fewer than one in so many is judged."""
@@ -91,12 +91,14 @@ class Change:
         positions: The places of its cards.
         holding: Of one pod; devices that are not in `positions` are left out.
         sign: 1 or -1.
+        kind: Of the cards.
     """
 
     column: int
     positions: Mapping[DeviceUUID, int]
     holding: Holding
     sign: int
+    kind: KindWord
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +224,9 @@ class Cards:
                 self.used[CORES, position, column] += sign * usage.core_percent
                 if change.holding.is_exclusive and usage.slots:
                     self.exclusive_pods[position, column] += sign
-        self.kubelet_slots[column] += sign * change.holding.kubelet_slots
-        if change.holding.hides_devices or change.holding.quarantined:
+        slots = change.holding.kubelet_slots.get(change.kind, 0)
+        self.kubelet_slots[column] += sign * slots
+        if change.holding.hides or change.holding.quarantined:
             self._apply_unreadable(change)
 
     def _apply_unreadable(self, change: Change) -> None:
@@ -231,7 +234,7 @@ class Cards:
         named = [positions[uuid] for uuid in holding.quarantined if uuid in positions]
         for position in named:
             self.quarantines[position, change.column] += change.sign
-        if holding.hides_devices and not named:
+        if change.kind in holding.hides and not named:
             self.closures[change.column] += change.sign
 
     def _mapped(

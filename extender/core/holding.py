@@ -1,8 +1,9 @@
 """What one pod holds on one node, whatever the reason that it is counted."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from extender.core.model import Charge, DeviceUUID, NodeName
+from extender.core.model import Charge, DeviceUUID, KindWord, NodeName
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,17 +14,18 @@ class Holding:
         node_name: Where it counts.
         charge: Per device; devices that the node does not show are kept, and count
             once the node shows them again.
-        kubelet_slots: Device ids that kubelet keeps for the pod.
+        kubelet_slots: Device ids that kubelet keeps for the pod, by kind.
         quarantined: Devices that count as full, since the pod's allocation names
             them but cannot be read.
         is_exclusive: Whether nobody may join the pod on its devices.
-        hides_devices: Whether the pod may hold devices that its allocation does not
-            tell. Where the node has none of `quarantined`, it takes no new pods.
+        hides: Kinds of which the pod may hold devices that its allocation does not
+            tell. Where the node has none of `quarantined`, it takes no new pods that
+            ask for such.
     """
 
     node_name: NodeName
     charge: Charge
-    kubelet_slots: int = 0
+    kubelet_slots: Mapping[KindWord, int] = field(default_factory=dict, hash=False)
     quarantined: tuple[DeviceUUID, ...] = ()
-    hides_devices: bool = False
+    hides: frozenset[KindWord] = frozenset()
     is_exclusive: bool = False

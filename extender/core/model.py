@@ -7,6 +7,9 @@ from typing import Final, NewType, Self
 
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 
+KindWord = str
+"""`Kind.type_word`, which names a kind of device."""
+
 NodeName = NewType("NodeName", str)
 DeviceUUID = NewType("DeviceUUID", str)
 PodUID = NewType("PodUID", str)
@@ -101,15 +104,23 @@ Charge = Mapping[DeviceUUID, Usage]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One container's hold on one device; it takes one slot there."""
+    """One container's hold on one device; it takes one slot there.
+
+    Attributes:
+        device_uuid: The device.
+        memory_mib: MiB.
+        core_percent: Percent of the device.
+        kind: Of the device.
+    """
 
     device_uuid: DeviceUUID
     memory_mib: int
     core_percent: int
+    kind: KindWord
 
 
 Row = tuple[Share, ...]
-"""The shares of one container, in the order in which it sees the devices."""
+"""The shares of one container, kind by kind, in the order in which it sees them."""
 
 Allocation = tuple[Row, ...]
 """One row per container in start order; a container without devices has ``()``."""
@@ -122,10 +133,12 @@ class UnreadableAllocation:
     Attributes:
         problem: What is wrong with it, for the person who mends it.
         named: Devices that its text names, as far as that can be told.
+        kinds: Of the devices that it may be about.
     """
 
     problem: str
     named: tuple[DeviceUUID, ...]
+    kinds: frozenset[KindWord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +307,7 @@ class PodRequest:
     """All that a pod asks of one kind of device.
 
     Attributes:
+        kind: Of the devices.
         lifetimes: One per container, in start order.
         containers: One request per container, in start order.
         selection: Which devices are accepted.
@@ -303,6 +317,7 @@ class PodRequest:
             Kubernetes' own formula.
     """
 
+    kind: KindWord
     lifetimes: tuple[Lifetime, ...]
     containers: tuple[ContainerRequest, ...]
     selection: Selection = ANY_DEVICE
@@ -332,7 +347,8 @@ class Pod:
     Attributes:
         node_name: ``spec.nodeName``; None while unbound.
         containers: initContainers as declared, then containers.
-        request: What it asks for, with everything unreadable left out.
+        requests: What it asks for, kind by kind, with everything unreadable left out;
+            there is none for a kind that it does not name.
         request_problem: Why the request cannot be honoured as written; such a pod
             is refused on every node by this text.
         allocation: What its annotation says it holds; None when it has none.
@@ -350,7 +366,7 @@ class Pod:
     name: str
     node_name: NodeName | None
     containers: tuple[Container, ...]
-    request: PodRequest
+    requests: tuple[PodRequest, ...] = ()
     request_problem: str | None = None
     allocation: Allocation | UnreadableAllocation | None = None
     status: PodStatus = field(default_factory=PodStatus)
@@ -364,6 +380,40 @@ class Pod:
     def full_name(self) -> str:
         """``namespace/name``, as kubectl users write it."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def lifetimes(self) -> tuple[Lifetime, ...]:
+        """One per container, in start order."""
+        return tuple([container.lifetime for container in self.containers])
+
+    @property
+    def asks_for_devices(self) -> bool:
+        """Whether any container asks for a device of any kind."""
+        return any(request.asks_for_devices for request in self.requests)
+
+    @property
+    def asking(self) -> tuple[PodRequest, ...]:
+        """The requests by which it asks for devices."""
+        return tuple([each for each in self.requests if each.asks_for_devices])
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether nobody may join it on its devices."""
+        return any(each.device_policy.is_exclusive for each in self.requests)
+
+    @property
+    def node_policy(self) -> Policy:
+        """Which fitting node is preferred; the same for all that it asks for."""
+        return self.requests[0].node_policy if self.requests else Policy.BINPACK
+
+    @property
+    def kubelet_slots(self) -> Mapping[KindWord, int]:
+        """Device ids that kubelet sets aside for it, of each kind that it names."""
+        return {
+            each.kind: each.kubelet_slots
+            for each in self.requests
+            if each.kubelet_slots
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,43 +446,83 @@ Links = Mapping[DeviceUUID, Mapping[DeviceUUID, int]]
 
 
 @dataclass(frozen=True, slots=True)
+class Inventory:
+    """A node's devices of one kind.
+
+    Attributes:
+        devices: What it registers; None when it registers nothing.
+        allocatable_slots: Allocatable of the kind's count resource.
+        problem: Why its devices cannot be read; None when they can.
+        links: How they are linked; empty where it does not tell.
+        is_left_out: Whether its node is not one of those that are scheduled here; then
+            nothing of it was read.
+    """
+
+    devices: tuple[Device, ...] | None
+    allocatable_slots: int
+    problem: str | None = None
+    links: Links = field(default_factory=dict, hash=False)
+    is_left_out: bool = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its devices count: registered, readable, and their plugin lives."""
+        return (
+            self.devices is not None
+            and self.problem is None
+            and self.allocatable_slots > 0
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A node as the API shows it, reduced to what decides.
 
     Attributes:
-        devices: What it registers; None when the annotation is missing.
-        inventory_problem: Why its annotation cannot be read; None when it can.
-        allocatable_slots: Allocatable of the kind's count resource.
+        inventories: What it has of each kind; a kind that it shows nothing of has
+            none.
         lock: Value of the annotation by which one pod at a time is served; None
             while nobody holds it.
         version: Of this view of it; a write that names it fails on any later one.
-        links: How its cards are linked; empty where it does not tell.
         warnings: What else of it cannot be read; its cards count nevertheless.
-        is_selected: Whether it is one of those that are scheduled here; where it is
-            not, its inventory was not read.
-        texts: What all but name, lock and version was read from; None where that is
-            not told. Nodes with equal texts have equal cards.
+        handshakes: Names and texts of the annotations by which plugins are asked to
+            register, where the node has devices of such a kind.
+        is_left_out: Whether it is not one of those that are scheduled here.
+        texts: What its devices were read from, by name; None where that is not told.
+            Nodes with equal texts have equal devices.
     """
 
     name: NodeName
-    devices: tuple[Device, ...] | None
-    allocatable_slots: int
-    inventory_problem: str | None = None
+    inventories: Mapping[KindWord, Inventory] = field(default_factory=dict, hash=False)
     lock: str | None = None
     version: str = ""
-    links: Links = field(default_factory=dict, hash=False)
     warnings: tuple[str, ...] = ()
-    is_selected: bool = True
-    texts: tuple[str | None, ...] | None = field(
+    handshakes: tuple[tuple[str, str], ...] = ()
+    is_left_out: bool = False
+    texts: tuple[tuple[str, str], ...] | None = field(
         default=None, compare=False, repr=False
     )
 
     @property
+    def devices(self) -> list[Device]:
+        """Every device that it registers, kind by kind."""
+        return [
+            device
+            for inventory in self.inventories.values()
+            for device in inventory.devices or ()
+        ]
+
+    @property
+    def usable_devices(self) -> list[Device]:
+        """Those that count, kind by kind."""
+        return [
+            device
+            for inventory in self.inventories.values()
+            if inventory.is_usable
+            for device in inventory.devices or ()
+        ]
+
+    @property
     def is_usable(self) -> bool:
-        """Whether its cards count: selected, registered, readable; its plugin lives."""
-        return (
-            self.is_selected
-            and self.devices is not None
-            and self.inventory_problem is None
-            and self.allocatable_slots > 0
-        )
+        """Whether devices of any kind count."""
+        return any(each.is_usable for each in self.inventories.values())

@@ -45,7 +45,7 @@ class EmbeddedCluster:
     ) -> None:
         self._reader = reader
         self._node_selector = node_selector
-        self._kind = reader.kind
+        self._node_objects: dict[str, JsonObject] = {}
         self._nodes: dict[str, Node] = {}
         self._pods: dict[_PodKey, _Kept] = {}
         self._uids: set[PodUID] = set()
@@ -72,11 +72,12 @@ class EmbeddedCluster:
     def _load_object(self, obj: JsonObject) -> None:
         match obj.get("kind"):
             case "Node":
-                node = decode_node(obj, self._kind, self._node_selector)
+                node = decode_node(obj, self._reader.kinds, self._node_selector)
                 if node.name in self._nodes:
                     raise Conflict(f"node {node.name} is there twice")
                 # A lock is between a live scheduler and a live plugin; here is neither.
                 self._nodes[node.name] = replace(node, lock=None)
+                self._node_objects[node.name] = obj
             case "Pod":
                 self._add(obj)
             case _:
@@ -192,12 +193,26 @@ class EmbeddedCluster:
     ) -> None:
         """Have nothing to add to events; see `extender.service.Cluster`."""
 
+    def read_with(self, reader: PodReader) -> None:
+        """Read all there is anew; see `extender.service.Cluster`."""
+        self._reader = reader
+        for name, obj in self._node_objects.items():
+            node = decode_node(obj, reader.kinds, self._node_selector)
+            self._nodes[name] = replace(node, lock=self._nodes[name].lock)
+        for kept in self._pods.values():
+            kept.pod = self._read(kept.obj)
+
     def list_again(self) -> None:
         """Tell of all there is once more; see `extender.service.Cluster`."""
         self.listen(self._listener)
 
     async def touch(self, pod: Pod) -> None:
         """Do nothing: nobody waits to try again; see `extender.service.Cluster`."""
+
+    async def annotate_node(
+        self, node_name: NodeName, annotations: Mapping[str, str]
+    ) -> None:
+        """Do nothing: no plugin waits to be asked; see `extender.service.Cluster`."""
 
     async def read_lock(self, node_name: NodeName) -> NodeLock:
         """Read a node's lock; see `extender.service.Cluster`."""
@@ -230,15 +245,14 @@ class EmbeddedCluster:
         return node
 
     def _served(self, binding: Binding) -> dict[str, str]:
-        """Give what the device plugin changes once all containers have their cards."""
-        to_allocate = self._kind.to_allocate_annotation
-        rows = binding.annotations.get(to_allocate) if to_allocate else None
-        if to_allocate is None or rows is None:
-            return {}
-        return {
-            to_allocate: served_rows(rows),
-            PHASE_ANNOTATION: PHASE_SERVED,
+        """Give what device plugins change once all containers have their cards."""
+        served = {
+            name: served_rows(binding.annotations[name])
+            for kind in self._reader.kinds
+            if (name := kind.to_allocate_annotation) is not None
+            and name in binding.annotations
         }
+        return {**served, PHASE_ANNOTATION: PHASE_SERVED} if served else {}
 
     def _kept(self, namespace: str, name: str) -> _Kept:
         kept = self._pods.get((namespace, name))

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final
@@ -168,6 +168,10 @@ class KubeCluster:
                 going.cancel()
                 asked.cancel()
 
+    def read_with(self, reader: PodReader) -> None:
+        """Read pods by this from now on."""
+        self._reader = reader
+
     def list_again(self) -> None:
         """End both watches, and begin with a list each."""
         for again in self._again:
@@ -252,6 +256,14 @@ class KubeCluster:
         metadata = {"uid": pod.uid, "annotations": {WOKEN_ANNOTATION: now}}
         path = _pod_path(pod.namespace, pod.name)
         await self._client.patch(path, {"metadata": metadata}, seconds=self._seconds)
+
+    async def annotate_node(
+        self, node_name: NodeName, annotations: Mapping[str, str]
+    ) -> None:
+        """Patch a node's annotations, unguarded."""
+        path = path_of("api", "v1", "nodes", node_name)
+        patch: JsonObject = {"metadata": {"annotations": dict(annotations)}}
+        await self._client.patch(path, patch, seconds=self._seconds)
 
     async def read_lock(self, node_name: NodeName) -> NodeLock:
         """Read a node's lock and resourceVersion."""

@@ -102,7 +102,7 @@ class PodIntake:
             return
         is_known = self._uid_of.get(name) == uid
         pod = None
-        if is_known or not is_plain(obj, self._extender.reader.kind):
+        if is_known or not is_plain(obj, self._extender.reader.kinds):
             pod = self._read(obj, name, uid if is_known else None)
         if pod is not None and not is_known and not _matters(pod):
             pod = None
@@ -168,9 +168,9 @@ class PodIntake:
 
 def _matters(pod: Pod) -> bool:
     return (
-        pod.request.asks_for_devices
+        pod.asks_for_devices
         or pod.request_problem is not None
-        or pod.request.kubelet_slots > 0
+        or bool(pod.kubelet_slots)
         or pod.allocation is not None
     )
 

@@ -67,6 +67,13 @@ class Metrics:
             registry=self._registry,
         )
 
+        self.device_config_reads = Counter(
+            f"{_PREFIX}_device_config_reads",
+            "Changes of the device-config file, by whether they were taken.",
+            ["outcome"],
+            registry=self._registry,
+        )
+
     def show(
         self,
         name: str,

@@ -7,7 +7,8 @@ from typing import Final
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.kinds import Kind
+from extender.core.kind_set import Kinds
+from extender.core.kinds import ServedBy
 from extender.core.model import Allocation, NodeName, Pod, PodUID
 from extender.errors import Conflict, ExtenderError, NotFound
 from extender.observe.metrics import Metrics
@@ -46,7 +47,7 @@ class Binder:
         ledger: Ledger,
         locks: NodeLocks,
         nominated: NominatedRoom,
-        kind: Kind,
+        kinds: Kinds,
         settings: BindSettings,
         metrics: Metrics,
         unix_seconds: Callable[[], float],
@@ -56,7 +57,7 @@ class Binder:
         self._ledger = ledger
         self._locks = locks
         self._nominated = nominated
-        self._kind = kind
+        self.kinds = kinds
         self._settings = settings
         self._metrics = metrics
         self._unix_seconds = unix_seconds
@@ -113,7 +114,7 @@ class Binder:
         problem = _why_unbindable(pod)
         if problem is not None:
             return problem
-        if not pod.request.asks_for_devices:
+        if not pod.asks_for_devices:
             return await self._bind_plainly(args)
         fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
         allocation = self._choose(fleet, pod, args.node_name, own)
@@ -201,6 +202,13 @@ class Binder:
             allocation = self._choose(fleet, shown, args.node_name, own)
             if allocation is None:
                 return self._why_not(fleet, shown, args.node_name, own)
+            unknown = [
+                request.kind
+                for request in shown.asking
+                if request.kind not in self.kinds.by_word
+            ]
+            if unknown:
+                return f"devices of kind {unknown[0]} are not configured any more"
             self._ledger.apply(Reserved(shown, args.node_name, allocation))
             is_ours_to_release = False
             return await self._write(shown, args, allocation, lock.value)
@@ -243,12 +251,9 @@ class Binder:
         self, pod: Pod, args: BindingArgs, allocation: Allocation, lock_value: str
     ) -> str:
         now = int(self._unix_seconds())
-        written = allocation_annotations(self._kind, args.node_name, allocation, now)
-        annotations = (
-            written
-            | release_annotations(pod)
-            | exclusive_annotations(pod.request.device_policy)
-        )
+        kinds = [self.kinds[request.kind] for request in pod.asking]
+        written = allocation_annotations(kinds, args.node_name, allocation, now)
+        annotations = written | release_annotations(pod) | exclusive_annotations(pod)
         binding = _binding(args, annotations, allocation_labels(args.node_name))
         self._sent.note(args, lock_value, is_answered=False)
         try:
@@ -261,6 +266,8 @@ class Binder:
         else:
             self._sent.note(args, lock_value, is_answered=True)
             _log.info("bound %s", described(args))
+            if not any(kind.served_by is ServedBy.NODE_LOCK for kind in kinds):
+                await self._locks.release(args.node_name, lock_value)
         return ""
 
     async def settle_forever(self) -> None:
@@ -282,7 +289,7 @@ class Binder:
 
     def _is_selected(self, node_name: NodeName) -> bool:
         node = self._ledger.nodes.get(node_name)
-        return node is None or node.is_selected
+        return node is None or not node.is_left_out
 
     def _why_not(
         self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from extender.core.model import NodeName, Pod, PodUID
+from extender.wire.pods import PodReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,9 @@ class Cluster(Protocol):
             Conflict: It has another UID, is bound already, or is being deleted.
         """
 
+    def read_with(self, reader: PodReader) -> None:
+        """Read nodes and pods by this from now on; what is told stays as it was."""
+
     def list_again(self) -> None:
         """Ask for all that there is, told as events, soon."""
 
@@ -85,6 +89,15 @@ class Cluster(Protocol):
         Raises:
             NotFound: There is no such pod.
             Conflict: The pod of this name has another UID.
+        """
+
+    async def annotate_node(
+        self, node_name: NodeName, annotations: Mapping[str, str]
+    ) -> None:
+        """Write annotations of a node, whatever it has there.
+
+        Raises:
+            NotFound: There is no such node.
         """
 
     async def read_lock(self, node_name: NodeName) -> NodeLock:

@@ -18,6 +18,7 @@ from prometheus_client.metrics_core import CounterMetricFamily
 from extender.core.arrays import Int64s
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
+from extender.core.kinds import Kind
 from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.core.reasons import Reason
 from extender.errors import NotSynced
@@ -26,6 +27,7 @@ from extender.service.auditor import Auditor
 from extender.service.binder import Binder
 from extender.service.cluster import Cluster, NodeLock
 from extender.service.exact import ExactPlaces
+from extender.service.handshakes import Handshakes
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
 from extender.service.waker import Waker
@@ -48,7 +50,7 @@ from extender.verbs.nominations import expected_holding
 from extender.verbs.prioritize import score_nodes
 from extender.verbs.verdicts import NodeVerdict, judge_node
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
-from extender.wire.nodes import decode_node, has_same_cards
+from extender.wire.nodes import decode_node, has_same_devices
 from extender.wire.pods import PodReader
 
 DEFAULT_SETTINGS: Final = Settings()
@@ -86,8 +88,9 @@ class Extender:
         """
         self.reader = reader
         self.metrics = metrics or Metrics()
+        self._cluster = cluster
         self._burst = settings.scheduling.burst
-        self._kind = reader.kind
+        self._kinds = reader.kinds
         self._node_selector = settings.scheduling.node_selector
         self._ledger = Ledger()
         self._nominated = NominatedRoom(self._ledger)
@@ -102,7 +105,7 @@ class Extender:
             ledger=self._ledger,
             locks=self._locks,
             nominated=self._nominated,
-            kind=reader.kind,
+            kinds=reader.kinds,
             settings=settings.bind,
             metrics=self.metrics,
             unix_seconds=unix_seconds,
@@ -120,9 +123,21 @@ class Extender:
         self._auditor = Auditor(
             self._ledger, self.metrics, cluster.list_again, settings.audit_seconds
         )
+        self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
         self._show_state()
         self._is_synced = False
         self._warned: set[PodUID] = set()
+
+    def read_with(self, reader: PodReader) -> None:
+        """Count other kinds of device from now on.
+
+        What was read before is told anew by a list; until then it counts as it did.
+        """
+        self.reader = reader
+        self._kinds = reader.kinds
+        self._binder.kinds = reader.kinds
+        self._cluster.read_with(reader)
+        self._cluster.list_again()
 
     @property
     def ledger(self) -> Ledger:
@@ -140,7 +155,7 @@ class Extender:
         Raises:
             BadObject: It is no object, or has no name.
         """
-        return decode_node(obj, self._kind, self._node_selector)
+        return decode_node(obj, self._kinds, self._node_selector)
 
     def take_in(self, event: Event) -> None:
         """Apply what the cluster shows, and wake the binds that wait for it."""
@@ -185,7 +200,7 @@ class Extender:
         fleet, node_names = self._candidates(args)
         decision = self._decide(args.pod, fleet, node_names)
         pod = args.pod
-        asks = pod.request.asks_for_devices and pod.request_problem is None
+        asks = pod.asks_for_devices and pod.request_problem is None
         if asks and not decision.fitting:
             self._waker.refused(pod, [*decision.failed, *decision.unresolvable])
             self._expect_nowhere(pod.uid)
@@ -211,7 +226,7 @@ class Extender:
         own = self._ledger.holding(pod.uid)
         held = [*self._nominated.held_against(pod, fleet), *beside]
         decision = filter_nodes(fleet, pod, node_names, own, held)
-        if pod.request.asks_for_devices:
+        if pod.asks_for_devices:
             stuck = {node_name for node_name, uid in self._stuck() if uid != pod.uid}
             decision.refuse(stuck, Reason.NODE_LOCKED)
         return decision
@@ -264,25 +279,27 @@ class Extender:
         fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
         nominated = self._nominated.held_against(pod)
         verdict = judge_node(fleet, pod, node_name, own, nominated)
-        if verdict is None or verdict.problem is not None:
+        if verdict is None or verdict.problem is not None or verdict.kind is None:
             return verdict
         if verdict.reason is Reason.NODE_NOT_SELECTED:
-            problem = f"its labels do not match {self._node_selector.text}"
-            return replace(verdict, problem=problem)
-        return replace(verdict, problem=self._why_no_card_counts(node_name))
+            wanted = self._node_selector.text
+            return replace(verdict, problem=f"its labels do not match {wanted}")
+        problem = self._why_no_card_counts(node_name, self._kinds[verdict.kind])
+        return replace(verdict, problem=problem)
 
-    def _why_no_card_counts(self, node_name: NodeName) -> str | None:
+    def _why_no_card_counts(self, node_name: NodeName, kind: Kind) -> str | None:
         node = self._ledger.nodes.get(node_name)
         if node is None:
             return "no such node"
-        if node.inventory_problem is not None:
-            return node.inventory_problem
-        if node.devices is None:
-            return f"no annotation {self._kind.register_annotation}"
-        if not node.devices:
-            return f"annotation {self._kind.register_annotation} lists no card"
-        if not node.allocatable_slots:
-            return f"allocatable {self._kind.count_resource} is 0: no live plugin"
+        inventory = node.inventories.get(kind.type_word)
+        if inventory is None:
+            return f"no {_source_of(kind)}"
+        if inventory.problem is not None:
+            return inventory.problem
+        if not inventory.devices:
+            return f"{_source_of(kind)} lists no card"
+        if not inventory.allocatable_slots:
+            return f"allocatable {kind.count_resource} is 0: no live plugin"
         return None
 
     async def bind(self, args: BindingArgs) -> str:
@@ -309,17 +326,23 @@ class Extender:
         """Do, until cancelled, all that is due by time and not by a request.
 
         Find out what became of Bindings that no event shows; touch refused pods that
-        kube-scheduler should try again; audit, and tell which cards are overfull.
+        kube-scheduler should try again; audit, and tell which cards are overfull; ask
+        device plugins to register.
         """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._binder.settle_forever())
             group.create_task(self._waker.look_forever())
             group.create_task(self._auditor.audit_forever())
             group.create_task(self._auditor.tell_forever())
+            group.create_task(self._handshakes.ask_forever())
 
     async def audit(self) -> list[Difference]:
         """Recompute all totals from the pods, and mend what differs."""
         return await self._auditor.audit()
+
+    async def ask_plugins(self) -> None:
+        """Ask, once, the device plugins that wait to be asked to register."""
+        await self._handshakes.ask()
 
     async def wake(self) -> None:
         """Touch, once, the refused pods that kube-scheduler should try again now."""
@@ -357,12 +380,12 @@ class Extender:
         """
         if args.nodes is None:
             return self._ledger.fleet, args.candidates
-        known = self._ledger.nodes
+        known, selector = self._ledger.nodes, self._node_selector
         changed = [
             self.read_node(obj)
             for name, obj in args.nodes.items()
             if name not in known
-            or not has_same_cards(known[name], obj, self._kind, self._node_selector)
+            or not has_same_devices(known[name], obj, self._kinds, selector)
         ]
         return self._ledger.fleet_of(changed), args.candidates
 
@@ -378,6 +401,13 @@ class Extender:
         self._warned.add(pod.uid)
         for warning in pod.warnings:
             _log.warning("pod %s: %s", pod.full_name, warning)
+
+
+def _source_of(kind: Kind) -> str:
+    """Name what tells a node's cards."""
+    if kind.register_annotation is not None:
+        return f"annotation {kind.register_annotation}"
+    return f"capacity {kind.count_resource}"
 
 
 def _count_causes(ledger: Ledger) -> dict[str, float]:

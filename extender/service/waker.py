@@ -148,7 +148,7 @@ class Waker:
         is_complete = True
         for pod, names in waiting:
             # What is kept for a nominated pod is kept from all others.
-            kind = (pod.request, pod.priority, pod.nominated_node, names)
+            kind = (pod.requests, pod.priority, pod.nominated_node, names)
             if kind in tried or not self._refusals.is_older(pod.uid, moment):
                 continue
             holding = self._place_of(pod, names, self._kept_room(pod.uid))

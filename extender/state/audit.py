@@ -1,6 +1,6 @@
 """Recompute every total from the pods, and compare."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, TypeVar
@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from extender.core.bucket import NodeTotals
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NodeName, PodUID
+from extender.core.model import KindWord, NodeName, PodUID
 from extender.state.holdings import standing_of
 from extender.state.ledger import Ledger
 
@@ -28,8 +28,8 @@ class Difference:
     """
 
     subject: str
-    recorded: NodeTotals | Holding | None
-    recomputed: NodeTotals | Holding | None
+    recorded: Mapping[KindWord, NodeTotals] | Holding | None
+    recomputed: Mapping[KindWord, NodeTotals] | Holding | None
 
 
 def audit(ledger: Ledger) -> list[Difference]:

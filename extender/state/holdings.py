@@ -9,6 +9,7 @@ from extender.core.model import (
     NOTHING,
     Allocation,
     DeviceUUID,
+    KindWord,
     NodeName,
     Pod,
     PodPhase,
@@ -176,18 +177,20 @@ def _bounded(charged_by: tuple[Allocation, ...]) -> tuple[Allocation, ...]:
 def _larger_row(one: Row, other: Row) -> Row:
     """Hold, per device, as many slots, MiB and percent as the larger of two rows."""
     usages = (row_usage(one), row_usage(other))
+    kind_of = {share.device_uuid: share.kind for share in (*one, *other)}
     row: list[Share] = []
     for device_uuid in {**usages[0], **usages[1]}:
         held = usages[0].get(device_uuid, NOTHING)
         held = held.largest(usages[1].get(device_uuid, NOTHING))
-        row.append(Share(device_uuid, held.memory_mib, held.core_percent))
-        row += [Share(device_uuid, 0, 0)] * (held.slots - 1)
+        kind = kind_of[device_uuid]
+        row.append(Share(device_uuid, held.memory_mib, held.core_percent, kind))
+        row += [Share(device_uuid, 0, 0, kind)] * (held.slots - 1)
     return tuple(row)
 
 
 def _is_of(pod: Pod, allocation: Allocation) -> bool:
     """Whether rows and containers match; a pod of which little is read has none."""
-    return len(allocation) == len(pod.request.lifetimes)
+    return len(allocation) == len(pod.containers)
 
 
 def _reserved(pod: Pod, reservation: Reservation) -> Standing:
@@ -204,26 +207,25 @@ def _charged(
     footing: Footing,
 ) -> Standing:
     charge: dict[DeviceUUID, Usage] = {}
+    lifetimes = pod.lifetimes
     for allocation in charged_by:
-        containers = container_usages(pod.request.lifetimes, allocation)
+        containers = container_usages(lifetimes, allocation)
         own = current_charge(containers, pod.status, release)
         for device_uuid, usage in own.items():
             charge[device_uuid] = charge.get(device_uuid, NOTHING).largest(usage)
     holding = Holding(
         node_name,
         charge,
-        pod.request.kubelet_slots,
-        is_exclusive=pod.request.device_policy.is_exclusive,
+        pod.kubelet_slots,
+        is_exclusive=pod.is_exclusive,
     )
     return Standing(holding, footing, charged_by, release)
 
 
 def _unmanaged(pod: Pod, node_name: NodeName) -> Standing:
-    if not pod.request.kubelet_slots:
+    if not pod.kubelet_slots:
         return _NOWHERE
-    return Standing(
-        Holding(node_name, {}, pod.request.kubelet_slots), Footing.UNMANAGED
-    )
+    return Standing(Holding(node_name, {}, pod.kubelet_slots), Footing.UNMANAGED)
 
 
 def _quarantined(
@@ -233,24 +235,33 @@ def _quarantined(
         Holding(
             node_name,
             {},
-            pod.request.kubelet_slots,
+            pod.kubelet_slots,
             quarantined=unreadable.named,
-            hides_devices=_may_hold_devices(pod),
+            hides=_hidden_kinds(pod, unreadable),
         ),
         Footing.QUARANTINED,
     )
 
 
-def _may_hold_devices(pod: Pod) -> bool:
-    """Whether any container that asks for devices can have started.
+def _hidden_kinds(pod: Pod, unreadable: UnreadableAllocation) -> frozenset[KindWord]:
+    """Give the kinds of which a container that asks for some can have started.
 
     Where the request cannot be read, any container may be one that asks.
     """
-    asking = [
-        index
-        for index, asked in enumerate(pod.request.containers)
-        if asked.count or pod.request_problem
-    ]
+    asking = {
+        request.kind: [
+            index
+            for index, asked in enumerate(request.containers)
+            if asked.count or pod.request_problem
+        ]
+        for request in pod.requests
+    }
     if pod.status.phase is not PodPhase.PENDING:
-        return bool(asking) or pod.request_problem is not None
-    return any(pod.status.of(index).has_started for index in asking)
+        if pod.request_problem is not None:
+            return unreadable.kinds | asking.keys()
+        return frozenset(kind for kind, indices in asking.items() if indices)
+    return frozenset(
+        kind
+        for kind, indices in asking.items()
+        if any(pod.status.of(index).has_started for index in indices)
+    )

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -181,7 +180,8 @@ class Ledger:
         fleet = Fleet()
         for node in nodes:
             fleet.put(node, self.holdings_on(node.name))
-        return OverlaidFleet(fleet, self._fleet)
+        names = frozenset(node.name for node in nodes)
+        return OverlaidFleet(fleet, names, self._fleet)
 
     def fleet_as_listed(
         self, node_name: NodeName, listed: Sequence[Pod], without: PodUID
@@ -251,11 +251,8 @@ class Ledger:
     def _see_node(self, node: Node) -> None:
         known = self._nodes.get(node.name)
         self._nodes[node.name] = node
-        if (
-            known is not None
-            and replace(known, lock=node.lock, version=node.version) == node
-        ):
-            return  # of all that changes of a node, these change most often
+        if known is not None and known.inventories == node.inventories:
+            return  # its lock changes most often, and what its plugins report
         self._fleet.put(node, self.holdings_on(node.name))
         self._freed.note(node.name, self._generation)
         if node.is_usable:
@@ -336,7 +333,10 @@ class Ledger:
     def _judge_overfull(
         self, node_name: NodeName, cause: Cause, placed_on: Collection[DeviceUUID] = ()
     ) -> None:
-        if self._fleet.is_overfull(node_name):
+        is_known = self._overfull.is_known(node_name)
+        if self._fleet.is_overfull(node_name) or (
+            is_known and self._fleet.has_cards(node_name)
+        ):
             node, held = self._nodes[node_name], self.holdings_on(node_name)
             self._overfull.judge(
                 node_name,
@@ -345,8 +345,6 @@ class Ledger:
                 cause,
                 placed_on,
             )
-        elif self._fleet.why_unusable(node_name) is None:
-            self._overfull.forget(node_name)
 
     def _recount(self) -> None:
         self._fleet = Fleet()
@@ -408,7 +406,7 @@ def _waits_on_a_node(pod: Pod, standing: Standing) -> bool:
         pod.nominated_node is not None
         and pod.node_name is None
         and standing.holding is None
-        and pod.request.asks_for_devices
+        and pod.asks_for_devices
         and not pod.status.is_finished
         and not pod.status.is_terminating
     )

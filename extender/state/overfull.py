@@ -51,6 +51,10 @@ class Overfull:
         """How often a card became overfull, by cause, since the start."""
         return self._seen
 
+    def is_known(self, node_name: NodeName) -> bool:
+        """Tell whether a node has, or will have, overfull cards."""
+        return node_name in self._causes or node_name in self._foreseen
+
     def judge(
         self,
         node_name: NodeName,
@@ -97,7 +101,9 @@ class Overfull:
 def overfull_cards(
     node: Node, holdings: Iterable[Holding]
 ) -> dict[DeviceUUID, tuple[Usage, Usage]]:
-    """List a node's cards that hold more than they have, in any dimension.
+    """List a node's cards that hold more than they register, in any dimension.
+
+    Also those that do not count now, since their plugin is silent.
 
     Returns:
         What is held and what there is.
@@ -110,6 +116,6 @@ def overfull_cards(
             held[device_uuid] = held.get(device_uuid, NOTHING) + usage
     return {
         device.device_uuid: (used, device.capacity)
-        for device in node.devices or ()
+        for device in node.devices
         if (used := held.get(device.device_uuid, NOTHING)).exceeds(device.capacity)
     }

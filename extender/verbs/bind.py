@@ -1,11 +1,13 @@
 """bind: which cards a pod gets on the node that kube-scheduler chose."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 from extender.core.arrays import Int64s
 from extender.core.cards import Cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
+from extender.core.kind_fleet import KindFleet
 from extender.core.model import Allocation, NodeName, Pod, PodRequest, Row, Share
 from extender.core.placement import Placement, place
 from extender.core.rules import memory_needed
@@ -30,25 +32,71 @@ def choose_devices(
     Returns:
         One row per container; None where the pod does not fit.
     """
+    return _joined(
+        pod,
+        [
+            _chosen(fleet.of(request.kind), request, node_name, own, nominated)
+            for request in pod.asking
+        ],
+    )
+
+
+def expected_devices(
+    fleet: Fleet, pod: Pod, node_name: NodeName, nominated: Sequence[Holding]
+) -> Allocation | None:
+    """Tell which devices a pod will get on a node that is being made free for it.
+
+    Of a kind that it does not fit by yet, those that it would get if no pod held any.
+
+    Args:
+        fleet: Cards and totals.
+        pod: Asks for at least one device.
+        node_name: The node.
+        nominated: What other pods will hold there.
+
+    Returns:
+        One row per container; None where it would not fit either way.
+    """
+    found: list[Allocation | None] = []
+    for request in pod.asking:
+        of_kind = fleet.of(request.kind)
+        allocation = _chosen(of_kind, request, node_name, None, nominated)
+        cards = of_kind.node(node_name)
+        if allocation is None and cards is not None:
+            allocation = _allocation(cards.at_zero_usage(), request)
+        found.append(allocation)
+    return _joined(pod, found)
+
+
+def _joined(pod: Pod, of_kinds: Sequence[Allocation | None]) -> Allocation | None:
+    """Put each container's rows of all kinds together; None where one is missing."""
+    found = [each for each in of_kinds if each is not None]
+    if len(found) < len(of_kinds):
+        return None
+    return tuple(
+        tuple(chain.from_iterable(each[index] for each in found))
+        for index in range(len(pod.containers))
+    )
+
+
+def _chosen(
+    fleet: KindFleet,
+    request: PodRequest,
+    node_name: NodeName,
+    own: Holding | None,
+    nominated: Sequence[Holding],
+) -> Allocation | None:
     cards = fleet.node(node_name, own, nominated)
     if cards is None:
         return None
-    if pod.request.device_policy.is_topology_aware:
+    if request.device_policy.is_topology_aware:
         links = fleet.links(node_name)
         if links is not None:
-            linked = _allocation(cards, pod.request, links)
+            linked = _allocation(cards, request, links)
             if linked is not None:
                 return linked
             # The best links for one container may leave too little for another.
-    return _allocation(cards, pod.request)
-
-
-def choose_devices_when_empty(
-    fleet: Fleet, pod: Pod, node_name: NodeName
-) -> Allocation | None:
-    """Fit a pod on one node as if no pod held anything there; as `choose_devices`."""
-    cards = fleet.node(node_name)
-    return _allocation(cards.at_zero_usage(), pod.request) if cards else None
+    return _allocation(cards, request)
 
 
 def _allocation(
@@ -74,6 +122,7 @@ def _row(cards: Cards, placement: Placement, request: PodRequest, index: int) ->
             cards.device_uuid(position, 0),
             int(memory_mib[position, 0]),
             asked.core_percent,
+            request.kind,
         )
         for position in chosen[:, 0].nonzero()[0].tolist()
     )

@@ -56,9 +56,9 @@ def filter_nodes(
         return FilterDecision(
             unresolvable=dict.fromkeys(node_names, pod.request_problem)
         )
-    if not pod.request.asks_for_devices:
+    if not pod.asks_for_devices:
         return FilterDecision(fitting=list(node_names))
-    return _decision(fleet.answers(node_names, pod.request, own, nominated), node_names)
+    return _decision(fleet.answers(node_names, pod.asking, own, nominated), node_names)
 
 
 def _decision(answers: Answers, node_names: Sequence[NodeName]) -> FilterDecision:

@@ -12,7 +12,7 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import Allocation, NodeName, Pod
 from extender.core.phases import container_usages, effective_usage
-from extender.verbs.bind import choose_devices, choose_devices_when_empty
+from extender.verbs.bind import expected_devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,7 @@ def nominations(
     found: list[Nomination] = []
     held: list[Holding] = []
     for pod in sorted(nominated, key=lambda pod: (-pod.priority, pod.full_name)):
-        allocation = choose_devices(
-            fleet, pod, node_name, None, held
-        ) or choose_devices_when_empty(fleet, pod, node_name)
+        allocation = expected_devices(fleet, pod, node_name, held)
         if allocation is not None:
             holding = expected_holding(pod, node_name, allocation)
             held.append(holding)
@@ -56,10 +54,5 @@ def nominations(
 
 def expected_holding(pod: Pod, node_name: NodeName, allocation: Allocation) -> Holding:
     """Tell what a pod will hold once it is bound with this allocation."""
-    charge = effective_usage(container_usages(pod.request.lifetimes, allocation))
-    return Holding(
-        node_name,
-        charge,
-        pod.request.kubelet_slots,
-        is_exclusive=pod.request.device_policy.is_exclusive,
-    )
+    charge = effective_usage(container_usages(pod.lifetimes, allocation))
+    return Holding(node_name, charge, pod.kubelet_slots, is_exclusive=pod.is_exclusive)

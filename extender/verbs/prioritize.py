@@ -42,13 +42,14 @@ def score_nodes(
         int64 (N,); one score per name.
     """
     scores = np.zeros(len(node_names), np.int64)
-    if pod.request.asks_for_devices and pod.request_problem is None:
-        scores = fleet.answers(node_names, pod.request, own, nominated).scores
+    asking = pod.asking if pod.request_problem is None else ()
+    if asking:
+        scores = fleet.answers(node_names, asking, own, nominated).scores
     if binds_at:
         binds_ahead = np.fromiter(
             map(binds_at.get, node_names, repeat(0)), np.int64, len(node_names)
         )
-        scores = without_busy(scores, binds_ahead, pod.request.node_policy, burst)
+        scores = without_busy(scores, binds_ahead, pod.node_policy, burst)
     return scores
 
 

@@ -10,7 +10,15 @@ from extender.core.arrays import CORES, MEMORY, SLOTS
 from extender.core.cards import Cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import ContainerRequest, DeviceUUID, NodeName, Pod, Usage
+from extender.core.model import (
+    ContainerRequest,
+    DeviceUUID,
+    KindWord,
+    NodeName,
+    Pod,
+    PodRequest,
+    Usage,
+)
 from extender.core.placement import NO_CONTAINER, Placement, place, place_when_empty
 from extender.core.reasons import REASON_OF, Reason
 from extender.core.rules import memory_needed
@@ -56,6 +64,7 @@ class NodeVerdict:
             there; the numbers are then those of the empty node.
         problem: What is wrong with the pod, where it would be refused everywhere; or
             with the node, where none of its cards counts.
+        kind: Of the cards that it asks for; None where that is not the matter.
         container: Name of the container that did not fit; None for the whole pod.
         wanted_cards: How many cards that container asks for; for the whole pod, the
             most that any of its containers does.
@@ -68,6 +77,7 @@ class NodeVerdict:
     reason: Reason | None = None
     is_unresolvable: bool = False
     problem: str | None = None
+    kind: KindWord | None = None
     container: str | None = None
     wanted_cards: int = 0
     card_count: int = 0
@@ -100,30 +110,52 @@ def judge_node(
     """
     if pod.request_problem is not None:
         return NodeVerdict(node_name, is_unresolvable=True, problem=pod.request_problem)
-    if not pod.request.asks_for_devices:
-        return None
-    cards = fleet.node(node_name, own, nominated)
-    if cards is None:
-        return NodeVerdict(
-            node_name, fleet.why_unusable(node_name), is_unresolvable=True
+    verdicts = []
+    for request in pod.asking:
+        of_kind = fleet.of(request.kind)
+        cards = of_kind.node(node_name, own, nominated)
+        verdict = (
+            _judged(node_name, pod, request, cards)
+            if cards is not None
+            else NodeVerdict(
+                node_name,
+                of_kind.why_unusable(node_name),
+                is_unresolvable=True,
+                kind=request.kind,
+            )
         )
-    placement = place(cards, pod.request, keep_usage=True)
+        if verdict is not None:
+            verdicts.append(verdict)
+    # The worst, as `merged` has it; of equal ones, that of the first kind.
+    verdicts.sort(key=lambda verdict: not verdict.is_unresolvable)
+    return verdicts[0] if verdicts else None
+
+
+def _judged(
+    node_name: NodeName, pod: Pod, request: PodRequest, cards: Cards
+) -> NodeVerdict | None:
+    placement = place(cards, request, keep_usage=True)
     if placement.fits[0]:
         return None
-    ideal = place_when_empty(cards, pod.request, keep_usage=True)
+    ideal = place_when_empty(cards, request, keep_usage=True)
     if ideal.fits[0]:
-        return _verdict(node_name, pod, cards, placement)
+        return _verdict(node_name, pod, request, cards, placement)
     empty = cards.at_zero_usage()
-    return replace(_verdict(node_name, pod, empty, ideal), is_unresolvable=True)
+    verdict = _verdict(node_name, pod, request, empty, ideal)
+    return replace(verdict, is_unresolvable=True)
 
 
 def _verdict(
-    node_name: NodeName, pod: Pod, cards: Cards, placement: Placement
+    node_name: NodeName,
+    pod: Pod,
+    request: PodRequest,
+    cards: Cards,
+    placement: Placement,
 ) -> NodeVerdict:
     reason = REASON_OF.get(int(placement.node_codes[0]))
     index = int(placement.refused_container[0])
     kubelet_slots = KubeletSlots(
-        needed=pod.request.kubelet_slots,
+        needed=request.kubelet_slots,
         taken=int(cards.kubelet_slots[0]),
         allocatable=int(cards.allocatable_slots[0]),
     )
@@ -131,14 +163,16 @@ def _verdict(
         return NodeVerdict(
             node_name,
             reason,
-            wanted_cards=max(asked.count for asked in pod.request.containers),
+            kind=request.kind,
+            wanted_cards=max(asked.count for asked in request.containers),
             card_count=int(cards.card_counts[0]),
             kubelet_slots=kubelet_slots,
         )
-    asked = pod.request.containers[index]
+    asked = request.containers[index]
     return NodeVerdict(
         node_name,
         reason,
+        kind=request.kind,
         container=pod.containers[index].name,
         wanted_cards=asked.count,
         card_count=int(cards.card_counts[0]),

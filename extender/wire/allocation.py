@@ -5,7 +5,7 @@ lets none in.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from extender.core.kinds import Kind
@@ -13,6 +13,7 @@ from extender.core.model import (
     MAX_INT32,
     Allocation,
     DeviceUUID,
+    KindWord,
     NodeName,
     Row,
     Share,
@@ -46,19 +47,31 @@ _ANY_END: Final = re.compile(f"[{_SHARE_END}{_ROW_END}]")
 
 
 def allocation_annotations(
-    kind: Kind, node_name: NodeName, allocation: Allocation, unix_seconds: int
+    kinds: Iterable[Kind],
+    node_name: NodeName,
+    allocation: Allocation,
+    unix_seconds: int,
 ) -> dict[str, str]:
-    """Write all that the device plugin and later readers need, at bind."""
-    rows = encode_allocation(allocation, kind)
-    to_allocate = kind.to_allocate_annotation
-    return {
+    """Write all that the device plugins and later readers need, at bind.
+
+    Args:
+        kinds: Those that the pod asks for.
+        node_name: The node.
+        allocation: Rows of all kinds.
+        unix_seconds: Now.
+    """
+    written = {
         NODE_ANNOTATION: node_name,
         TIME_ANNOTATION: str(unix_seconds),
-        **({to_allocate: rows} if to_allocate else {}),
-        kind.allocated_annotation: rows,
         PHASE_ANNOTATION: PHASE_ALLOCATING,
         BIND_TIME_ANNOTATION: str(unix_seconds),
     }
+    for kind in kinds:
+        rows = encode_allocation(allocation, kind)
+        written[kind.allocated_annotation] = rows
+        if kind.to_allocate_annotation is not None:
+            written[kind.to_allocate_annotation] = rows
+    return written
 
 
 def allocation_labels(node_name: NodeName) -> dict[str, str]:
@@ -71,7 +84,7 @@ def allocation_labels(node_name: NodeName) -> dict[str, str]:
 
 
 def encode_allocation(allocation: Allocation, kind: Kind) -> str:
-    """Write one row per container, also for those that hold nothing."""
+    """Write one row per container, also for those that hold nothing of this kind."""
     return "".join(f"{_encode_row(row, kind)}{_ROW_END}" for row in allocation)
 
 
@@ -80,6 +93,7 @@ def _encode_row(row: Row, kind: Kind) -> str:
         f"{share.device_uuid},{kind.type_word},{share.memory_mib},"
         f"{share.core_percent}{_SHARE_END}"
         for share in row
+        if share.kind == kind.type_word
     )
 
 
@@ -101,7 +115,7 @@ def served_rows(text: str) -> str:
 
 
 def read_allocation(
-    text: str, counts: Sequence[int], field: str
+    text: str, counts: Sequence[int], kind: Kind
 ) -> Allocation | UnreadableAllocation:
     """Read an allocation and give its rows to the pod's containers.
 
@@ -112,20 +126,22 @@ def read_allocation(
     Args:
         text: The annotation's value.
         counts: Devices that each container asks for, in start order.
-        field: The annotation's name, for the problem.
+        kind: Of the devices; its annotation is named in the problem.
 
     Returns:
         One row per container; or what is wrong, and the devices that the text names.
         A text whose rows are all empty is readable only for a pod that asks for
         nothing.
     """
+    field, kinds = kind.allocated_annotation, frozenset((kind.type_word,))
     try:
-        rows = decode_rows(text, field)
+        rows = decode_rows(text, field, kind.type_word)
     except BadAnnotation as error:
-        return UnreadableAllocation(str(error), named_devices(text))
-    if any(share.memory_mib == 0 for row in rows for share in row):
+        return UnreadableAllocation(str(error), named_devices(text), kinds)
+    has_memory = kind.memory_resource is not None
+    if has_memory and any(share.memory_mib == 0 for row in rows for share in row):
         problem = f"{field}: memory 0 would mean no limit, so what is held is not known"
-        return UnreadableAllocation(problem, named_devices(text))
+        return UnreadableAllocation(problem, named_devices(text), kinds)
     if [len(row) for row in rows] == list(counts):
         return rows
     filled = [row for row in rows if row]
@@ -135,7 +151,7 @@ def read_allocation(
     lengths = ", ".join(str(len(row)) for row in rows) or "none"
     expected = ", ".join(map(str, counts))
     problem = f"{field}: rows of {lengths} devices do not fit requests of {expected}"
-    return UnreadableAllocation(problem, named_devices(text))
+    return UnreadableAllocation(problem, named_devices(text), kinds)
 
 
 def named_devices(text: str) -> tuple[DeviceUUID, ...]:
@@ -148,7 +164,7 @@ def named_devices(text: str) -> tuple[DeviceUUID, ...]:
     return tuple(dict.fromkeys(DeviceUUID(uuid) for uuid in named if uuid))
 
 
-def decode_rows(text: str, field: str) -> Allocation:
+def decode_rows(text: str, field: str, kind: KindWord) -> Allocation:
     """Read the rows as they stand.
 
     As HAMi's reader does, this accepts a text without the last ``;`` or ``:`` and
@@ -158,6 +174,8 @@ def decode_rows(text: str, field: str) -> Allocation:
     Args:
         text: The annotation's value.
         field: The annotation's name, for the error.
+        kind: Of the devices. The word that stands in each share is not looked at: some
+            vendors write the model there.
 
     Returns:
         One row per ``;``, in order; ``()`` for rows that hold nothing.
@@ -169,7 +187,7 @@ def decode_rows(text: str, field: str) -> Allocation:
     """
     return tuple(
         tuple(
-            _decode_share(piece, f"{field}[{number}][{place}]")
+            _decode_share(piece, f"{field}[{number}][{place}]", kind)
             for place, piece in enumerate(_pieces(row, _SHARE_END))
         )
         for number, row in enumerate(_pieces(text, _ROW_END))
@@ -184,7 +202,7 @@ def _pieces(text: str, end: str) -> list[str]:
     return pieces
 
 
-def _decode_share(text: str, field: str) -> Share:
+def _decode_share(text: str, field: str, kind: KindWord) -> Share:
     values = text.split(",")
     if len(values) < _FEWEST_FIELDS:
         raise BadAnnotation(field, text, "uuid,word,MiB,percent")
@@ -195,6 +213,7 @@ def _decode_share(text: str, field: str) -> Share:
         DeviceUUID(device_uuid),
         _decode_number(memory, f"{field}.memory"),
         _decode_number(cores, f"{field}.cores"),
+        kind,
     )
 
 

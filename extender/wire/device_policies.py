@@ -16,6 +16,7 @@ from extender.core.device_policy import (
     Weights,
 )
 from extender.core.kinds import Kind
+from extender.core.model import Pod
 from extender.errors import BadAnnotation
 from extender.wire.objects import shown
 
@@ -93,9 +94,9 @@ def weighed(policy: DevicePolicy, annotations: Mapping[str, str]) -> DevicePolic
     return replace(policy, weights=weights_of(text, WEIGHTS_ANNOTATION))
 
 
-def exclusive_annotations(policy: DevicePolicy) -> dict[str, str]:
+def exclusive_annotations(pod: Pod) -> dict[str, str]:
     """Write, at bind, that a pod holds its cards alone."""
-    return {EXCLUSIVE_ANNOTATION: _IS_EXCLUSIVE} if policy.is_exclusive else {}
+    return {EXCLUSIVE_ANNOTATION: _IS_EXCLUSIVE} if pod.is_exclusive else {}
 
 
 def _is_on(

@@ -1,10 +1,21 @@
 """Kubernetes Node objects, reduced to what decides."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from extender.core.kinds import Kind
-from extender.core.model import MAX_INT32, Device, DeviceUUID, Links, Node, NodeName
+from extender.core.model import (
+    MAX_INT32,
+    Device,
+    DeviceUUID,
+    Inventory,
+    KindWord,
+    Links,
+    Node,
+    NodeName,
+)
 from extender.errors import BadObject, BadQuantity, WireError
 from extender.wire.label_selector import EVERYTHING, LabelSelector
 from extender.wire.links import decode_links
@@ -16,15 +27,17 @@ from extender.wire.register import decode_inventory
 CORDON_ANNOTATION: Final = "hami.io/device-cordon"
 
 
-def decode_node(obj: object, kind: Kind, selector: LabelSelector = EVERYTHING) -> Node:
-    """Read a node's inventory and how many device ids kubelet offers.
+def decode_node(
+    obj: object, kinds: Iterable[Kind], selector: LabelSelector = EVERYTHING
+) -> Node:
+    """Read a node's inventories and how many device ids kubelet offers.
 
-    What cannot be read, besides the name, becomes the node's `inventory_problem`: it
-    refuses this node and no other.
+    What cannot be read, besides the name, becomes the `problem` of an inventory: it
+    refuses this node to pods that ask for this kind, and no other.
 
     Args:
         obj: The JSON object.
-        kind: Gives the names of the annotation and of the count resource.
+        kinds: Give the names of annotations and count resources.
         selector: Which nodes are scheduled here; of others no inventory is read.
 
     Raises:
@@ -33,77 +46,89 @@ def decode_node(obj: object, kind: Kind, selector: LabelSelector = EVERYTHING) -
     node = as_object(obj, "node")
     metadata = object_at(node, "metadata", "node")
     name = NodeName(name_at(metadata, "name", "metadata"))
-    version = _version(metadata)
-    problems: list[str] = []
+    inventories: dict[KindWord, Inventory] = {}
+    warnings: list[str] = []
+    is_left_out, problem = False, None
     try:
-        if not _is_selected(metadata, selector):
-            lock = _lock(metadata)
-            texts = _texts(node, kind, selector)
-            return Node(
-                name, None, 0, None, lock, version, is_selected=False, texts=texts
-            )
+        is_left_out = not _is_selected(metadata, selector)
     except WireError as error:
-        problems.append(str(error))
-    devices: tuple[Device, ...] | None = None
-    allocatable_slots = 0
-    try:
-        devices = _devices(metadata, kind)
-    except WireError as error:
-        problems.append(str(error))
-    try:
-        allocatable_slots = _allocatable_slots(node, kind)
-    except WireError as error:
-        problems.append(str(error))
-    links, warnings = _links(metadata, kind)
-    problem = "; ".join(problems) or None
+        problem = str(error)
+    for kind in kinds:
+        inventory = (
+            _LEFT_OUT if is_left_out else _inventory(node, metadata, kind, warnings)
+        )
+        if inventory != _NO_INVENTORY:
+            inventories[kind.type_word] = _refused(inventory, problem)
+    version = metadata.get("resourceVersion")
+    asked = () if is_left_out else kinds
     return Node(
         name,
-        devices,
-        allocatable_slots,
-        problem,
+        _without_doubles(inventories) if len(inventories) > 1 else inventories,
         _lock(metadata),
-        version,
-        links,
-        warnings,
-        texts=_texts(node, kind, selector),
+        version if isinstance(version, str) else "",
+        tuple(warnings),
+        _handshakes(
+            metadata, [kind for kind in asked if kind.type_word in inventories]
+        ),
+        is_left_out,
+        _texts(node, kinds, selector),
     )
 
 
-def has_same_cards(
-    node: Node, obj: object, kind: Kind, selector: LabelSelector
+_NO_INVENTORY: Final = Inventory(None, 0)
+_LEFT_OUT: Final = Inventory(None, 0, is_left_out=True)
+
+
+def _refused(inventory: Inventory, problem: str | None) -> Inventory:
+    """Add what is wrong with the node to what is wrong with its devices."""
+    if problem is None:
+        return inventory
+    return replace(
+        inventory, problem="; ".join(filter(None, (problem, inventory.problem)))
+    )
+
+
+def has_same_devices(
+    node: Node, obj: object, kinds: Iterable[Kind], selector: LabelSelector
 ) -> bool:
-    """Tell, at a fraction of the cost, whether `decode_node` would give the same cards.
+    """Tell, at a fraction of its cost, whether `decode_node` would give equal devices.
 
     Args:
-        node: As `decode_node` gave it, by the same kind and selector.
+        node: As `decode_node` gave it, by any kinds and selector.
         obj: The JSON object of a node, that of another moment perhaps.
-        kind: As for `decode_node`.
+        kinds: As for `decode_node`.
         selector: As for `decode_node`.
 
     Returns:
         False also where that cannot be told.
     """
-    return node.texts is not None and node.texts == _texts(obj, kind, selector)
+    return node.texts is not None and node.texts == _texts(obj, kinds, selector)
 
 
 def _texts(
-    obj: object, kind: Kind, selector: LabelSelector
-) -> tuple[str | None, ...] | None:
-    """Gather what cards are read from; None where something is no text."""
+    obj: object, kinds: Iterable[Kind], selector: LabelSelector
+) -> tuple[tuple[str, str], ...] | None:
+    """Gather all that `_inventory` reads, by name; None where something is no text."""
     try:
         node = as_object(obj, "node")
         metadata = object_at(node, "metadata", "node")
         annotations = object_at(metadata, "annotations", "metadata")
         status = object_at(node, "status", "node")
-        slots = object_at(status, "allocatable", "status").get(kind.count_resource)
-        names = (kind.register_annotation, CORDON_ANNOTATION, kind.links_annotation)
-        texts = [_annotation(annotations, name) if name else None for name in names]
+        allocatable = object_at(status, "allocatable", "status")
         is_selected = _is_selected(metadata, selector)
     except WireError:
         return None
-    if slots is not None and not isinstance(slots, str):
-        return None
-    return ("selected" if is_selected else None, slots, *texts)
+    found: dict[str, object] = {"": "selected" if is_selected else "left out"}
+    found[CORDON_ANNOTATION] = annotations.get(CORDON_ANNOTATION)
+    for kind in kinds:
+        slots = allocatable.get(kind.count_resource)
+        found[f"allocatable {kind.count_resource}"] = slots
+        for name in (kind.register_annotation, kind.links_annotation):
+            if name is not None:
+                found[name] = annotations.get(name)
+    texts = [(name, text) for name, text in found.items() if isinstance(text, str)]
+    missing = sum(text is None for text in found.values())
+    return tuple(texts) if len(texts) + missing == len(found) else None
 
 
 def _is_selected(metadata: Mapping[str, object], selector: LabelSelector) -> bool:
@@ -121,9 +146,69 @@ def _is_selected(metadata: Mapping[str, object], selector: LabelSelector) -> boo
     return selector.matches(read)
 
 
-def _version(metadata: Mapping[str, object]) -> str:
-    version = metadata.get("resourceVersion")
-    return version if isinstance(version, str) else ""
+def _inventory(
+    node: Mapping[str, object],
+    metadata: Mapping[str, object],
+    kind: Kind,
+    warnings: list[str],
+) -> Inventory:
+    problems: list[str] = []
+    devices: tuple[Device, ...] | None = None
+    allocatable_slots = 0
+    try:
+        devices = _devices(metadata, kind)
+    except WireError as error:
+        problems.append(str(error))
+    try:
+        allocatable_slots = _allocatable_slots(node, kind)
+    except WireError as error:
+        problems.append(str(error))
+    links, more = _links(metadata, kind)
+    warnings += more
+    return Inventory(devices, allocatable_slots, "; ".join(problems) or None, links)
+
+
+def _without_doubles(
+    inventories: Mapping[KindWord, Inventory],
+) -> dict[KindWord, Inventory]:
+    """Refuse inventories that have a device id in common.
+
+    A pod that holds it would be charged on both, and neither could be told by it.
+    """
+    times = Counter(
+        device.device_uuid
+        for inventory in inventories.values()
+        for device in inventory.devices or ()
+    )
+    checked: dict[KindWord, Inventory] = {}
+    for kind, inventory in inventories.items():
+        doubles = [
+            device.device_uuid
+            for device in inventory.devices or ()
+            if times[device.device_uuid] > 1
+        ]
+        problems = [inventory.problem] if inventory.problem else []
+        if doubles:
+            problems.append(
+                f"{kind}: id {doubles[0]!r} is registered by another kind, too"
+            )
+        checked[kind] = replace(inventory, problem="; ".join(problems) or None)
+    return checked
+
+
+def _handshakes(
+    metadata: Mapping[str, object], kinds: Iterable[Kind]
+) -> tuple[tuple[str, str], ...]:
+    """Read what plugins are asked by; a text that is missing, or none, is empty."""
+    annotations = metadata.get("annotations")
+    texts = annotations if isinstance(annotations, dict) else {}
+    found = []
+    for kind in kinds:
+        name = kind.handshake_annotation
+        if name is not None:
+            text = texts.get(name)
+            found.append((name, text if isinstance(text, str) else ""))
+    return tuple(found)
 
 
 def _lock(metadata: Mapping[str, object]) -> str | None:

@@ -5,24 +5,24 @@ Most pods of most clusters are such, and each changes several times in its life.
 
 from collections.abc import Collection, Iterator
 
-from extender.core.kinds import Kind
+from extender.core.kind_set import Kinds
 
 
-def is_plain(obj: object, kind: Kind) -> bool:
+def is_plain(obj: object, kinds: Kinds) -> bool:
     """Tell whether a pod surely neither asks for devices nor holds any.
 
     Args:
         obj: The JSON object of a pod; one that is odd in any way is not plain.
-        kind: Gives the names to look for.
+        kinds: Give the names to look for.
 
     Example:
         >>> from extender.core.kinds import NVIDIA
         >>> def pod(limits: dict[str, str]) -> object:
         ...     container = {"name": "a", "resources": {"limits": limits}}
         ...     return {"metadata": {}, "spec": {"containers": [container]}}
-        >>> is_plain(pod({"cpu": "1"}), NVIDIA)
+        >>> is_plain(pod({"cpu": "1"}), Kinds([NVIDIA]))
         True
-        >>> is_plain(pod({"nvidia.com/gpu": "1"}), NVIDIA)
+        >>> is_plain(pod({"nvidia.com/gpu": "1"}), Kinds([NVIDIA]))
         False
     """
     if not isinstance(obj, dict):
@@ -31,13 +31,15 @@ def is_plain(obj: object, kind: Kind) -> bool:
     if not isinstance(metadata, dict) or not isinstance(spec, dict):
         return False
     annotations = metadata.get("annotations") or {}
-    if not isinstance(annotations, dict) or kind.allocated_annotation in annotations:
+    if not isinstance(annotations, dict) or any(
+        name in kinds.by_allocation for name in annotations
+    ):
         return False
     apps, inits = spec.get("containers"), spec.get("initContainers") or []
     if not isinstance(apps, list) or not isinstance(inits, list) or not apps:
         return False
     return all(
-        named is not None and not any(each in named for each in kind.resources)
+        named is not None and not any(each in kinds.by_resource for each in named)
         for container in (*inits, *apps)
         for named in _named(container)
     )

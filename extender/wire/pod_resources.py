@@ -1,7 +1,7 @@
 """What the containers of a pod ask for, from their limits and requests."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, NO_REQUEST, Container, ContainerRequest
@@ -41,10 +41,17 @@ class ReadRequests:
     counts: tuple[int, ...]
     problem: str | None
 
-    def refused(self, problem: str) -> "ReadRequests":
-        """Ask for nothing, for a reason that is not in the quantities."""
-        asked = (NO_REQUEST,) * len(self.asked)
-        return replace(self, asked=asked, problem=self.problem or problem)
+
+def named_resources(declared: Iterable[DeclaredContainer]) -> set[str]:
+    """List the resources that any container names.
+
+    Raises:
+        BadObject: As `read_requests`.
+    """
+    named: set[str] = set()
+    for one in declared:
+        named.update(_Amounts(one).names)
+    return named
 
 
 def read_requests(kind: Kind, declared: Sequence[DeclaredContainer]) -> ReadRequests:
@@ -77,8 +84,7 @@ def read_requests(kind: Kind, declared: Sequence[DeclaredContainer]) -> ReadRequ
                 problem = problem or str(error)
         asked.append(request)
         counts.append(count if count and 0 < count <= MAX_INT32 else 0)
-    read = ReadRequests(tuple(asked), tuple(counts), problem)
-    return read.refused(problem) if problem is not None else read
+    return ReadRequests(tuple(asked), tuple(counts), problem)
 
 
 class _Amounts:
@@ -92,6 +98,10 @@ class _Amounts:
         field = f"{one.field}.resources"
         self._limits = object_at(resources, "limits", field)
         self._requests = object_at(resources, "requests", field)
+
+    @property
+    def names(self) -> Iterable[str]:
+        return (*self._limits, *self._requests)
 
     @property
     def names_any(self) -> bool:

@@ -91,7 +91,7 @@ def release_annotations(pod: Pod) -> dict[str, str]:
     Without it, another setting of the cluster would charge pods anew that are bound.
     None for a pod that is charged the same by either.
     """
-    if not pod.request.inits_ask_for_devices:
+    if not any(request.inits_ask_for_devices for request in pod.requests):
         return {}
     return {RELEASE_ANNOTATION: pod.release.value}
 

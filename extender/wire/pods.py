@@ -1,12 +1,15 @@
 """Kubernetes Pod objects, reduced to what decides."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
-from extender.core.kinds import Kind
+from extender.core.kind_set import Kinds
+from extender.core.kinds import Kind, ServedBy
 from extender.core.model import (
+    NO_REQUEST,
     Allocation,
     Container,
     Lifetime,
@@ -33,7 +36,12 @@ from extender.wire.objects import (
     optional_text_at,
     shown,
 )
-from extender.wire.pod_resources import DeclaredContainer, ReadRequests, read_requests
+from extender.wire.pod_resources import (
+    DeclaredContainer,
+    ReadRequests,
+    named_resources,
+    read_requests,
+)
 from extender.wire.pod_settings import (
     read_node_policy,
     read_release,
@@ -46,16 +54,16 @@ _DEFAULT_NAMESPACE: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class PodReader:
-    """Reads pods for one kind of device.
+    """Reads pods, for some kinds of device.
 
     Attributes:
-        kind: Gives names and defaults.
+        kinds: Give names and defaults.
         device_policy: For pods that name none.
         node_policy: For pods that name none.
         release: For pods that name none.
     """
 
-    kind: Kind
+    kinds: Kinds
     device_policy: DevicePolicy = SPREAD_CARDS
     node_policy: Policy = Policy.BINPACK
     release: Release = Release.AFTER_INIT
@@ -79,29 +87,16 @@ class PodReader:
         name = name_at(metadata, "name", "metadata")
         annotations = _annotations(metadata)
         declared = list(_declared(spec))
-        requests = read_requests(self.kind, declared)
-        lifetimes = tuple([one.container.lifetime for one in declared])
+        kinds = self.kinds.concerned(named_resources(declared), annotations)
+        read = [(kind, read_requests(kind, declared)) for kind in kinds]
         warnings: list[str] = []
         node_name = NodeName(optional_text_at(spec, "nodeName", "spec")) or None
-        device_policy = read_device_policy(
+        requests, problem = self._requests(
+            read,
+            tuple([one.container.lifetime for one in declared]),
             annotations,
-            self.kind,
-            self.device_policy,
             warnings,
             is_bound=node_name is not None,
-        )
-        try:
-            device_policy = weighed(device_policy, annotations)
-        except BadAnnotation as error:
-            if any(requests.counts):
-                requests = requests.refused(str(error))
-        request = PodRequest(
-            lifetimes=lifetimes,
-            containers=requests.asked,
-            selection=read_selection(annotations, self.kind),
-            device_policy=device_policy,
-            node_policy=read_node_policy(annotations, self.node_policy, warnings),
-            kubelet_slots=kubelet_slots(lifetimes, requests.counts),
         )
         release = read_release(annotations, self.release, warnings)
         return Pod(
@@ -111,17 +106,67 @@ class PodReader:
             name=name,
             node_name=node_name,
             containers=tuple([one.container for one in declared]),
-            request=request,
-            request_problem=requests.problem,
-            allocation=self._allocation(annotations, requests),
+            requests=requests,
+            request_problem=problem,
+            allocation=_allocation(annotations, read, len(declared)),
             status=_status(pod, metadata, declared),
             release=release,
-            warnings=tuple(warnings),
+            warnings=tuple(dict.fromkeys(warnings)),
             priority=_priority(spec),
             nominated_node=_nominated_node(pod),
-            is_unserved=_phase_text(pod) == PodPhase.PENDING
-            and not is_served(annotations),
+            is_unserved=self._is_unserved(pod, annotations, kinds),
         )
+
+    def _requests(
+        self,
+        read: Sequence[tuple[Kind, ReadRequests]],
+        lifetimes: tuple[Lifetime, ...],
+        annotations: Mapping[str, str],
+        warnings: list[str],
+        *,
+        is_bound: bool,
+    ) -> tuple[tuple[PodRequest, ...], str | None]:
+        """Put requests and settings together.
+
+        Returns:
+            One request for each kind; and why the pod must be refused. Then it asks
+            for nothing, of any kind.
+        """
+        node_policy = read_node_policy(annotations, self.node_policy, warnings)
+        problems = [requests.problem for _, requests in read if requests.problem]
+        found = []
+        for kind, requests in read:
+            policy = read_device_policy(
+                annotations, kind, self.device_policy, warnings, is_bound=is_bound
+            )
+            try:
+                policy = weighed(policy, annotations)
+            except BadAnnotation as error:
+                if any(requests.counts):
+                    problems.append(str(error))
+            found.append(
+                PodRequest(
+                    kind=kind.type_word,
+                    lifetimes=lifetimes,
+                    containers=requests.asked,
+                    selection=read_selection(annotations, kind),
+                    device_policy=policy,
+                    node_policy=node_policy,
+                    kubelet_slots=kubelet_slots(lifetimes, requests.counts),
+                )
+            )
+        if not problems:
+            return tuple(found), None
+        nothing = (NO_REQUEST,) * len(lifetimes)
+        return tuple([replace(each, containers=nothing) for each in found]), problems[0]
+
+    def _is_unserved(
+        self, pod: JsonObject, annotations: Mapping[str, str], kinds: Sequence[Kind]
+    ) -> bool:
+        """Tell whether a plugin that the node's lock serves still has to act."""
+        if _phase_text(pod) != PodPhase.PENDING or is_served(annotations):
+            return False
+        return not kinds or any(kind.served_by is ServedBy.NODE_LOCK for kind in kinds)
 
     def read_bound_remains(self, obj: object, problem: str) -> Pod | None:
         """Read what must be known of a pod that cannot be read otherwise.
@@ -148,26 +193,68 @@ class PodReader:
         texts = {
             name: text for name, text in annotations.items() if isinstance(text, str)
         }
-        named = named_devices(texts.get(self.kind.allocated_annotation, ""))
+        named = [
+            device_uuid
+            for name in self.kinds.by_allocation
+            for device_uuid in named_devices(texts.get(name, ""))
+        ]
         return Pod(
             uid=PodUID(uid),
             namespace=str(metadata.get("namespace") or _DEFAULT_NAMESPACE),
             name=str(metadata.get("name")),
             node_name=NodeName(node_name),
             containers=(),
-            request=PodRequest((), ()),
             request_problem=problem,
-            allocation=UnreadableAllocation(problem, named),
+            allocation=UnreadableAllocation(
+                problem,
+                tuple(dict.fromkeys(named)),
+                frozenset(self.kinds.by_word),
+            ),
             status=PodStatus(PodPhase.FAILED if is_finished else PodPhase.UNKNOWN),
             is_unserved=_phase_text(pod) == PodPhase.PENDING and not is_served(texts),
         )
 
-    def _allocation(
-        self, annotations: Mapping[str, str], requests: ReadRequests
-    ) -> Allocation | UnreadableAllocation | None:
-        name = self.kind.allocated_annotation
-        text = annotations.get(name)
-        return None if text is None else read_allocation(text, requests.counts, name)
+
+def _allocation(
+    annotations: Mapping[str, str],
+    read: Sequence[tuple[Kind, ReadRequests]],
+    container_count: int,
+) -> Allocation | UnreadableAllocation | None:
+    """Read the rows of every kind, and put each container's together.
+
+    Where those of one kind cannot be read, none of them are: what the others name
+    counts as full as well.
+    """
+    texts = {
+        kind.allocated_annotation: annotations[kind.allocated_annotation]
+        for kind, _ in read
+        if kind.allocated_annotation in annotations
+    }
+    if not texts:
+        return None
+    allocations: list[Allocation] = []
+    unreadable: list[UnreadableAllocation] = []
+    for kind, requests in read:
+        text = texts.get(kind.allocated_annotation)
+        if text is not None:
+            match read_allocation(text, requests.counts, kind):
+                case UnreadableAllocation() as problem:
+                    unreadable.append(problem)
+                case allocation:
+                    allocations.append(allocation)
+    if unreadable:
+        named = [each for text in texts.values() for each in named_devices(text)]
+        return UnreadableAllocation(
+            "; ".join([each.problem for each in unreadable]),
+            tuple(dict.fromkeys(named)),
+            frozenset().union(*[each.kinds for each in unreadable]),
+        )
+    if len(allocations) == 1:
+        return allocations[0]
+    return tuple(
+        tuple(chain.from_iterable(each[index] for each in allocations))
+        for index in range(container_count)
+    )
 
 
 def _annotations(metadata: JsonObject) -> Mapping[str, str]:

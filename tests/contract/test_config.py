@@ -85,7 +85,12 @@ def pinned(uuid: str, memory_mib: int, name: str = "probe") -> PodBuilder:
 def test_example_loads_without_problem(embedded: EmbeddedExtender) -> None:
     """Every node and pod can be read; nobody holds what cannot be told."""
     ledger = embedded.extender.ledger
-    assert [each.name for each in ledger.nodes.values() if each.inventory_problem] == []
+    assert [
+        each.name
+        for each in ledger.nodes.values()
+        for inventory in each.inventories.values()
+        if inventory.problem
+    ] == []
     assert [each.full_name for each in ledger.pods.values() if each.warnings] == []
     assert [
         each.full_name for each in ledger.pods.values() if each.request_problem
@@ -116,7 +121,7 @@ async def test_no_card_is_over_capacity(
     charges = await scheduler.charges()
     assert set(charges) >= {"gpu-a10-01", "gpu-a10-02", "gpu-a100-01", "gpu-t4-01"}
     for name, node in embedded.cluster.nodes.items():
-        for device in node.devices or ():
+        for device in node.devices:
             held = charges.get(name, {}).get(device.device_uuid, Usage())
             assert device.capacity.largest(held) == device.capacity
 
@@ -127,7 +132,7 @@ async def test_oracle_and_ledger_agree(
     """On every card that can be had, what is free is what the charges leave."""
     charges = await scheduler.charges()
     for name in GPU_NODES:
-        for device in embedded.cluster.nodes[name].devices or ():
+        for device in embedded.cluster.nodes[name].devices:
             held = charges.get(name, {}).get(device.device_uuid, Usage())
             free = await scheduler.free_memory(device.device_uuid)
             is_open = device.is_healthy and not device.is_cordoned
@@ -229,7 +234,7 @@ def test_pod_file_reads_without_problem(embedded: EmbeddedExtender, file: Path) 
     (read,) = [embedded.extender.reader.read(each) for each in shown]
     assert isinstance(read, Pod)
     assert (read.warnings, read.request_problem) == ((), None)
-    assert read.request.asks_for_devices
+    assert read.asks_for_devices
     assert read.name == file.stem
     assert shown[0]["spec"]["schedulerName"] == "gpu-scheduler"
 
@@ -297,7 +302,7 @@ async def test_whole_card(scheduler: Scheduler, embedded: EmbeddedExtender) -> N
     assert uuid not in before.get(node_name, {})
     (capacity,) = [
         device.capacity
-        for device in embedded.cluster.nodes[node_name].devices or ()
+        for device in embedded.cluster.nodes[node_name].devices
         if device.device_uuid == uuid
     ]
     assert charge == (1, capacity.memory_mib, 100)

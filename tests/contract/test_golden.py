@@ -12,12 +12,14 @@ from typing import Final
 import numpy as np
 import pytest
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import (
     Container,
     ContainerRequest,
     Device,
     DeviceUUID,
+    Inventory,
     Lifetime,
     Node,
     NodeName,
@@ -84,7 +86,7 @@ def test_args_with_nodes_are_read() -> None:
     args = decode_golden_args("args_nodes.json")
     assert args.pod == EXPECTED_POD
     assert args.node_names is None
-    nodes = [decode_node(node, NVIDIA) for node in (args.nodes or {}).values()]
+    nodes = [decode_node(node, [NVIDIA]) for node in (args.nodes or {}).values()]
     assert nodes == EXPECTED_NODES
 
 
@@ -178,7 +180,7 @@ def golden(name: str) -> bytes:
 
 def decode_golden_args(name: str) -> ExtenderArgs:
     """Read a golden file with our decoder."""
-    return decode_extender_args(golden(name), PodReader(NVIDIA))
+    return decode_extender_args(golden(name), PodReader(Kinds([NVIDIA])))
 
 
 N1: Final = NodeName("gpu-node-1")
@@ -194,16 +196,19 @@ EXPECTED_POD: Final = Pod(
         Container("warm-up", Lifetime.INIT),
         Container("train", Lifetime.APP),
     ),
-    request=PodRequest(
-        lifetimes=(Lifetime.SIDECAR, Lifetime.INIT, Lifetime.APP),
-        containers=(
-            ContainerRequest(count=1, memory_mib=2_000),
-            ContainerRequest(count=1, memory_mib=20_000),
-            ContainerRequest(count=2, memory_mib=10_000, core_percent=30),
+    requests=(
+        PodRequest(
+            kind="NVIDIA",
+            lifetimes=(Lifetime.SIDECAR, Lifetime.INIT, Lifetime.APP),
+            containers=(
+                ContainerRequest(count=1, memory_mib=2_000),
+                ContainerRequest(count=1, memory_mib=20_000),
+                ContainerRequest(count=2, memory_mib=10_000, core_percent=30),
+            ),
+            selection=Selection(use_types=("A10", "A100")),
+            node_policy=Policy.SPREAD,
+            kubelet_slots=3,
         ),
-        selection=Selection(use_types=("A10", "A100")),
-        node_policy=Policy.SPREAD,
-        kubelet_slots=3,
     ),
     status=PodStatus(),
 )
@@ -211,40 +216,48 @@ EXPECTED_POD: Final = Pod(
 EXPECTED_NODES: Final = [
     Node(
         name=N1,
-        devices=(
-            Device(
-                device_uuid=DeviceUUID("GPU-1a"),
-                index=0,
-                capacity=Usage(slots=10, memory_mib=24_564, core_percent=100),
-                model="NVIDIA A10",
-                mode="hami-core",
-            ),
-            Device(
-                device_uuid=DeviceUUID("GPU-1b"),
-                index=1,
-                capacity=Usage(slots=10, memory_mib=24_564, core_percent=100),
-                model="NVIDIA A10",
-                is_healthy=False,
-                is_cordoned=True,
-                mode="hami-core",
-            ),
-        ),
-        allocatable_slots=20,
+        inventories={
+            "NVIDIA": Inventory(
+                devices=(
+                    Device(
+                        device_uuid=DeviceUUID("GPU-1a"),
+                        index=0,
+                        capacity=Usage(slots=10, memory_mib=24_564, core_percent=100),
+                        model="NVIDIA A10",
+                        mode="hami-core",
+                    ),
+                    Device(
+                        device_uuid=DeviceUUID("GPU-1b"),
+                        index=1,
+                        capacity=Usage(slots=10, memory_mib=24_564, core_percent=100),
+                        model="NVIDIA A10",
+                        is_healthy=False,
+                        is_cordoned=True,
+                        mode="hami-core",
+                    ),
+                ),
+                allocatable_slots=20,
+            )
+        },
         version="4242",
     ),
     Node(
         name=N2,
-        devices=(
-            Device(
-                device_uuid=DeviceUUID("GPU-2a"),
-                index=0,
-                capacity=Usage(slots=4, memory_mib=81_920, core_percent=100),
-                model="NVIDIA A100-SXM4-80GB",
-                mode="hami-core",
-                numa_node=1,
-            ),
-        ),
-        allocatable_slots=0,
+        inventories={
+            "NVIDIA": Inventory(
+                devices=(
+                    Device(
+                        device_uuid=DeviceUUID("GPU-2a"),
+                        index=0,
+                        capacity=Usage(slots=4, memory_mib=81_920, core_percent=100),
+                        model="NVIDIA A100-SXM4-80GB",
+                        mode="hami-core",
+                        numa_node=1,
+                    ),
+                ),
+                allocatable_slots=0,
+            )
+        },
         version="4242",
     ),
 ]

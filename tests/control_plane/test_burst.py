@@ -51,7 +51,7 @@ def request() -> PodRequest:
     lifetimes = (Lifetime.SIDECAR, Lifetime.APP)
     piece = ContainerRequest(1, PIECE)
     slots = kubelet_slots(lifetimes, [piece, piece])
-    return PodRequest(lifetimes, (piece, piece), kubelet_slots=slots)
+    return PodRequest("NVIDIA", lifetimes, (piece, piece), kubelet_slots=slots)
 
 
 def most_pods(shown: Json) -> int:

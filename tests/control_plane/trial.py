@@ -9,6 +9,7 @@ from typing import Final
 
 from aiohttp.test_utils import TestServer
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.kube.access import kubeconfig_access
 from extender.kube.client import ApiClient
@@ -121,7 +122,7 @@ async def on_timed_trial(plane: ControlPlane) -> AsyncIterator[TimedTrial]:
         proxy = await running.enter_async_context(proxied(plane))
         access = await kubeconfig_access(proxy.kubeconfig)
         client = await running.enter_async_context(ApiClient(access))
-        reader, metrics, clock = PodReader(NVIDIA), Metrics(), Clock()
+        reader, metrics, clock = PodReader(Kinds([NVIDIA])), Metrics(), Clock()
         cluster = KubeCluster(client, reader, KubeSettings(), metrics)
         extender = Extender(
             cluster,

@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName, Pod, PodUID
 from extender.embedded.cluster import EmbeddedCluster
@@ -14,6 +15,7 @@ from extender.service import Binding
 from extender.state.events import Event, NodeSeen, PodSeen
 from extender.wire.pods import PodReader
 from tests.builders import Json, NodeBuilder, PodBuilder, node, pod
+from tests.values import inventory_of, request_of
 
 ROWS: Final = "GPU-a,NVIDIA,8000,0:;;"
 ONE_CARD = node("n1").gpu("GPU-a")
@@ -32,7 +34,7 @@ def file_of(
 
 def loaded(*files: Path) -> EmbeddedCluster:
     """Load a cluster."""
-    cluster = EmbeddedCluster(PodReader(NVIDIA))
+    cluster = EmbeddedCluster(PodReader(Kinds([NVIDIA])))
     cluster.load(files)
     return cluster
 
@@ -185,7 +187,7 @@ def test_node_that_cannot_be_read_refuses_itself_only(tmp_path: Path) -> None:
         node("broken").gpu("GPU-x").annotations({"hami.io/node-nvidia-register": "["})
     )
     cluster = loaded(file_of(tmp_path, broken, ONE_CARD))
-    assert cluster.nodes["broken"].inventory_problem is not None
+    assert inventory_of(cluster.nodes["broken"]).problem is not None
     assert cluster.nodes["n1"].is_usable
 
 
@@ -205,10 +207,13 @@ spec:
 
 async def test_pod_is_created_from_json_and_yaml() -> None:
     """Listed at once, told at once, with what was left out made up."""
-    cluster = EmbeddedCluster(PodReader(NVIDIA))
+    cluster = EmbeddedCluster(PodReader(Kinds([NVIDIA])))
     events = told(cluster)
     created = await cluster.add_pod(YAML_POD)
-    assert (created.full_name, created.request.kubelet_slots) == ("default/written", 1)
+    assert (created.full_name, request_of(created).kubelet_slots) == (
+        "default/written",
+        1,
+    )
     await cluster.add_pod(json.dumps(ASKING.build()).encode())
     assert names(cluster) == ["default/written", "default/p"]
     assert [event.pod.name for event in events if isinstance(event, PodSeen)] == [

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName, PodUID, Release
 from extender.kube.cluster import KubeCluster
@@ -23,6 +24,7 @@ from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
 from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, node, pod
 from tests.kube.server import ApiServer
+from tests.values import totals_of
 
 QUICK: Final = KubeSettings(
     request_seconds=1, first_backoff_seconds=0.01, longest_backoff_seconds=0.02
@@ -67,7 +69,7 @@ class Running:
 
     def used(self, uuid: str = "GPU-a", node_name: str = "n1") -> int:
         """Tell how much of a card's memory counts as held."""
-        totals = self.extender.ledger.fleet.totals(NodeName(node_name))
+        totals = totals_of(self.extender.ledger.fleet, NodeName(node_name))
         assert totals is not None
         return {str(one): usage for one, usage in totals.used.items()}[uuid].memory_mib
 
@@ -83,7 +85,7 @@ async def running(
     scheduling: SchedulingSettings = DEFAULTS,
 ) -> AsyncIterator[Running]:
     """Run an extender on a server; one that does not follow hears nothing later."""
-    reader, clock = PodReader(NVIDIA, release=release), Clock()
+    reader, clock = PodReader(Kinds([NVIDIA]), release=release), Clock()
     settings = Settings(
         scheduling=scheduling,
         bind=BindSettings(lock_wait_seconds=lock_wait_seconds),

@@ -10,6 +10,7 @@ from extender.state.holdings import Footing
 from tests.builders import Json, PodBuilder, pod
 from tests.kube.running import ONE_CARD, Running, running
 from tests.kube.server import ApiServer, until
+from tests.values import totals_of
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -113,7 +114,7 @@ LIVES: Final = {
 def end_of(run: Running) -> tuple[int, int, Footing | None]:
     """Tell what the pod holds on the node, and why."""
     ledger = run.extender.ledger
-    totals = ledger.fleet.totals(N1)
+    totals = totals_of(ledger.fleet, N1)
     standing = ledger.standing(PodUID(UNBOUND.pod_uid))
     assert totals is not None
     return run.used(), totals.kubelet_slots, standing.footing if standing else None

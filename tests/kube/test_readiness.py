@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName
 from extender.kube.cluster import KubeCluster
@@ -21,6 +22,7 @@ from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, node, pod
 from tests.kube.running import ONE_CARD, running
 from tests.kube.server import ApiServer, Json, answers, says, until
+from tests.values import inventory_of, totals_of
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -33,7 +35,7 @@ BOUND = HELD.on("n1").phase("Running")
 @asynccontextmanager
 async def following(server: ApiServer) -> AsyncIterator[Extender]:
     """Run an extender's feeds; it may not be synced yet."""
-    reader = PodReader(NVIDIA)
+    reader = PodReader(Kinds([NVIDIA]))
     async with server.client() as client:
         metrics = Metrics()
         cluster = KubeCluster(client, reader, QUICK, metrics)
@@ -49,7 +51,7 @@ async def following(server: ApiServer) -> AsyncIterator[Extender]:
 
 def used(extender: Extender) -> int | None:
     """Tell how much of GPU-a is held; None while the node is unknown."""
-    totals = extender.ledger.fleet.totals(NodeName("n1"))
+    totals = totals_of(extender.ledger.fleet, NodeName("n1"))
     return None if totals is None else next(iter(totals.used.values())).memory_mib
 
 
@@ -142,7 +144,7 @@ async def test_unreadable_pod_keeps_its_node() -> None:
     server.put(broken(BOUND))
     async with following(server) as extender:
         await until_used(extender, 0)
-        totals = extender.ledger.fleet.totals(NodeName("n1"))
+        totals = totals_of(extender.ledger.fleet, NodeName("n1"))
         assert totals is not None
         assert totals.quarantined == {"GPU-a"}
         server.put(BOUND)
@@ -163,7 +165,7 @@ async def test_unreadable_pod_without_named_cards_closes_its_node() -> None:
     server.put(broken(pod("p").app("a", gpu=1).on("n1").phase("Running")))
     async with following(server) as extender:
         await until_used(extender, 0)
-        totals = extender.ledger.fleet.totals(NodeName("n1"))
+        totals = totals_of(extender.ledger.fleet, NodeName("n1"))
         assert totals is not None
         assert totals.closures == 1
 
@@ -176,7 +178,7 @@ async def test_unreadable_node_is_passed_over() -> None:
     shown["metadata"] = {**shown["metadata"], "annotations": ["no", "object"]}
     async with following(server) as extender:
         await until_used(extender, 16_000)
-        assert extender.ledger.nodes[NodeName("n2")].inventory_problem is not None
+        assert inventory_of(extender.ledger.nodes[NodeName("n2")]).problem is not None
 
 
 NO_LISTS: Final[dict[str, Json]] = {

@@ -11,6 +11,8 @@ from extender.core.model import (
     Allocation,
     ContainerUsage,
     DeviceUUID,
+    Inventory,
+    KindWord,
     Node,
     NodeName,
     Pod,
@@ -199,14 +201,12 @@ class World:
     def counts(self, shown: Pod) -> bool:
         """Whether a pod counts somewhere: by rows, as torn, or for kubelet only."""
         is_torn = isinstance(shown.allocation, UnreadableAllocation)
-        has_part = (
-            bool(self.rows_of(shown)) or is_torn or shown.request.asks_for_devices
-        )
+        has_part = bool(self.rows_of(shown)) or is_torn or shown.asks_for_devices
         return self.place_of(shown) is not None and has_part
 
     def is_usable(self, name: NodeName) -> bool:
-        """Tell whether a node's cards count."""
-        return self._totals_of(self.nodes[name]) is not None
+        """Tell whether a node's cards count, of any kind."""
+        return bool(self._totals_of(self.nodes[name]))
 
     def overfull(self) -> dict[NodeName, set[DeviceUUID]]:
         """List the cards that bound pods hold more of than there is."""
@@ -214,8 +214,11 @@ class World:
         shown = replace(self, pods={each.uid: each for each in bound}, reserved={})
         found: dict[NodeName, set[DeviceUUID]] = {}
         for name, totals in shown.totals().items():
-            for device in self.nodes[name].devices or ():
-                used = totals.used[device.device_uuid] if totals else Usage()
+            held = {
+                u: used for each in totals.values() for u, used in each.used.items()
+            }
+            for device in self.nodes[name].devices:
+                used = held.get(device.device_uuid, Usage())
                 size = device.capacity
                 if (
                     used.slots > size.slots
@@ -225,33 +228,46 @@ class World:
                     found.setdefault(name, set()).add(device.device_uuid)
         return found
 
-    def totals(self) -> dict[NodeName, NodeTotals | None]:
-        """Add up every pod from scratch, node by node."""
+    def totals(self) -> dict[NodeName, dict[KindWord, NodeTotals]]:
+        """Add up every pod from scratch, node by node and kind by kind."""
         return {name: self._totals_of(shown) for name, shown in self.nodes.items()}
 
-    def _totals_of(self, shown: Node) -> NodeTotals | None:
-        if not shown.devices or not shown.allocatable_slots or shown.inventory_problem:
-            return None
-        own = [card.device_uuid for card in shown.devices]
+    def _totals_of(self, shown: Node) -> dict[KindWord, NodeTotals]:
+        return {
+            kind: self._totals_of_kind(shown.name, kind, inventory)
+            for kind, inventory in shown.inventories.items()
+            if inventory.devices
+            and inventory.allocatable_slots
+            and not inventory.problem
+        }
+
+    def _totals_of_kind(
+        self, name: NodeName, kind: KindWord, inventory: Inventory
+    ) -> NodeTotals:
+        own = [card.device_uuid for card in inventory.devices or ()]
         used = dict.fromkeys(own, Usage())
         quarantined: set[DeviceUUID] = set()
         alone: set[DeviceUUID] = set()
         slots = closures = 0
         for each in self.pods.values():
-            if self.place_of(each) != shown.name:
+            if self.place_of(each) != name:
                 continue
-            slots += kubelet_slots(each.request.lifetimes, each.request.containers)
+            slots += sum(
+                kubelet_slots(asked.lifetimes, asked.containers)
+                for asked in each.requests
+                if asked.kind == kind
+            )
             if self.rows_of(each):
                 charge = largest_charge(each, self.rows_of(each), self.release_of(each))
                 for uuid, usage in charge.items():
                     if uuid in used:
                         used[uuid] += usage
-                        if each.request.device_policy.is_exclusive and usage.slots:
+                        if is_exclusive(each) and usage.slots:
                             alone.add(uuid)
             elif isinstance(each.allocation, UnreadableAllocation):
                 here = set(each.allocation.named).intersection(own)
                 quarantined |= here
-                closures += not here and may_hold_cards(each)
+                closures += not here and may_hold_cards(each, kind)
         return NodeTotals(
             used, frozenset(quarantined), slots, closures, frozenset(alone)
         )
@@ -289,7 +305,7 @@ def charge_of(
 ) -> Mapping[DeviceUUID, Usage]:
     """Charge a pod by the timeline of what can still start."""
     containers = []
-    for lifetime, shares in zip(shown.request.lifetimes, rows, strict=True):
+    for lifetime, shares in zip(shown.lifetimes, rows, strict=True):
         held: dict[DeviceUUID, Usage] = {}
         for share in shares:
             before = held.get(share.device_uuid, Usage())
@@ -299,11 +315,18 @@ def charge_of(
     return timeline_charge(containers, shown.status, release)
 
 
-def may_hold_cards(shown: Pod) -> bool:
-    """Whether a container that asks for cards may have started; some pods have none."""
+def is_exclusive(shown: Pod) -> bool:
+    """Whether nobody may join a pod on its cards, of whichever kind they are."""
+    return any(asked.device_policy.is_exclusive for asked in shown.requests)
+
+
+def may_hold_cards(shown: Pod, kind: KindWord) -> bool:
+    """Whether a container that asks for cards of a kind may have started."""
     started = [
         shown.status.of(index).has_started
-        for index, asked in enumerate(shown.request.containers)
+        for wanted in shown.requests
+        if wanted.kind == kind
+        for index, asked in enumerate(wanted.containers)
         if asked.count
     ]
     if shown.status.phase is PodPhase.PENDING:

@@ -1,5 +1,6 @@
 """Any order of events: the totals are what the pods add up to, at every step."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Final
@@ -20,6 +21,7 @@ from extender.core.model import (
     ContainerStatus,
     Device,
     DeviceUUID,
+    KindWord,
     Lifetime,
     Node,
     NodeName,
@@ -51,10 +53,13 @@ from extender.verbs.filter import filter_nodes
 from tests.property.ledger_world import World, is_over
 from tests.strategies import pod_statuses, releases
 from tests.values import (
+    GPU,
+    GPUS,
     IDLE_APP,
     N1,
     N2,
     N3,
+    NPU,
     app,
     card,
     init,
@@ -62,10 +67,14 @@ from tests.values import (
     pod,
     request,
     sidecar,
+    with_cards,
+    with_inventory,
 )
 
 NAMES: Final = (N1, N2, N3)
 UUIDS: Final = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abc")
+OTHER_UUIDS: Final = tuple(DeviceUUID(f"NPU-{letter}") for letter in "ab")
+KIND_OF: Final = dict.fromkeys(UUIDS, GPU) | dict.fromkeys(OTHER_UUIDS, NPU)
 MUTEX: Final = DevicePolicy(is_exclusive=True)
 REQUESTS: Final = (
     request(app(8_000)),
@@ -76,7 +85,23 @@ REQUESTS: Final = (
     request(init(2_000), app(1_000), cards=MUTEX),
     request(IDLE_APP),
 )
-PODS: Final = tuple(pod(f"p{n}", asked) for n, asked in enumerate(REQUESTS))
+BOTH: Final = (
+    (
+        request(sidecar(1_000), init(9_000), app(2_000)),
+        request(sidecar(500), init(12_000), IDLE_APP, kind=NPU),
+    ),
+    (
+        request(IDLE_APP, app(8_000), cards=MUTEX),
+        request(app(16_000, count=2), IDLE_APP, cards=MUTEX, kind=NPU),
+    ),
+)
+"""What pods ask of two kinds, in one container and in several."""
+
+PODS: Final = (
+    *(pod(f"p{n}", asked) for n, asked in enumerate(REQUESTS)),
+    *(pod(f"both-{n}", *asked) for n, asked in enumerate(BOTH)),
+    pod("other", request(init(14_000), app(3_000, cores=50), kind=NPU)),
+)
 NEVER_SEEN: Final = PodUID("never seen")
 LAPSE_SECONDS: Final = 60.0
 
@@ -86,10 +111,17 @@ _WAITING: Final = ContainerStatus(RunState.WAITING)
 _EXITED: Final = ContainerStatus(RunState.TERMINATED, 0, has_started=True)
 
 
-def inventories() -> st.SearchStrategy[tuple[Device, ...]]:
+def cards_of(uuids: Sequence[DeviceUUID]) -> list[Device]:
+    """Make a card of each UUID."""
+    return [card(uuid, index=index) for index, uuid in enumerate(uuids)]
+
+
+def inventories(
+    uuids: Sequence[DeviceUUID] = UUIDS,
+) -> st.SearchStrategy[tuple[Device, ...]]:
     """Draw which cards a node shows, in any order."""
-    cards = [card(uuid, index=index) for index, uuid in enumerate(UUIDS)]
-    return st.lists(st.sampled_from(cards), unique=True, max_size=3).map(tuple)
+    drawn = st.lists(st.sampled_from(cards_of(uuids)), unique=True, max_size=3)
+    return drawn.map(tuple)
 
 
 @st.composite
@@ -98,20 +130,23 @@ def rows_for(draw: st.DrawFn, shown: Pod) -> Allocation:
     return tuple(
         tuple(
             Share(
-                draw(st.sampled_from(UUIDS)),
-                asked.memory_mib or 1,
-                asked.core_percent,
+                draw(st.sampled_from(UUIDS if wanted.kind == GPU else OTHER_UUIDS)),
+                wanted.containers[index].memory_mib or 1,
+                wanted.containers[index].core_percent,
+                wanted.kind,
             )
-            for _ in range(asked.count)
+            for wanted in shown.requests
+            for _ in range(wanted.containers[index].count)
         )
-        for asked in shown.request.containers
+        for index in range(len(shown.containers))
     )
 
 
 def torn_texts() -> st.SearchStrategy[UnreadableAllocation]:
     """Draw an allocation that cannot be read and names some cards."""
-    named = st.lists(st.sampled_from([*UUIDS, DeviceUUID("GPU-z")]), max_size=2)
-    return st.builds(UnreadableAllocation, st.just("torn"), named.map(tuple))
+    named = st.lists(st.sampled_from([*KIND_OF, DeviceUUID("GPU-z")]), max_size=2)
+    kinds = st.sampled_from([GPUS, frozenset({NPU}), frozenset({GPU, NPU})])
+    return st.builds(UnreadableAllocation, st.just("torn"), named.map(tuple), kinds)
 
 
 def mostly_after_init() -> st.SearchStrategy[Release]:
@@ -148,7 +183,7 @@ class Machine(RuleBasedStateMachine):
         fits = {
             (name, probe.uid)
             for probe in PODS
-            if probe.request.asks_for_devices
+            if probe.asks_for_devices
             for name in filter_nodes(self.ledger.fleet, probe, NAMES, None).fitting
         }
         return self.ledger, self.ledger.generation, fits
@@ -200,7 +235,7 @@ class Machine(RuleBasedStateMachine):
         releasing = [
             each
             for each in bound
-            if Lifetime.INIT in each.request.lifetimes
+            if Lifetime.INIT in each.lifetimes
             and self.world.release_of(each) is Release.AFTER_INIT
             and not (is_over(each) or each.status.is_terminating)
         ]
@@ -235,11 +270,13 @@ class Machine(RuleBasedStateMachine):
     @initialize(data=st.data(), is_synced=st.booleans())
     def begin_in_the_midst(self, data: st.DataObject, *, is_synced: bool) -> None:
         """With nodes and bound pods; a few steps seldom lead from nothing to these."""
-        cards = [card(uuid, index=index) for index, uuid in enumerate(UUIDS)]
         for name in data.draw(
             st.sets(st.sampled_from(NAMES), min_size=2), label="nodes"
         ):
-            self.happens(NodeSeen(node(name, *cards, allocatable=30)))
+            made = node(name, *cards_of(UUIDS), allocatable=30)
+            if data.draw(st.booleans(), label="has both kinds"):
+                made = with_cards(made, *cards_of(OTHER_UUIDS), allocatable=20)
+            self.happens(NodeSeen(made))
         for shown in data.draw(st.permutations(PODS), label="pods")[:4]:
             bound = replace(
                 self.new_pod(shown),
@@ -253,12 +290,24 @@ class Machine(RuleBasedStateMachine):
 
     # Nodes.
 
-    @rule(name=st.sampled_from(NAMES), cards=inventories(), slots=st.just(30))
+    @rule(
+        name=st.sampled_from(NAMES),
+        cards=inventories(),
+        others=st.none() | inventories(OTHER_UUIDS),
+        slots=st.just(30),
+    )
     def show_a_node(
-        self, name: NodeName, cards: tuple[Device, ...], slots: int
+        self,
+        name: NodeName,
+        cards: tuple[Device, ...],
+        others: tuple[Device, ...] | None,
+        slots: int,
     ) -> None:
-        """It is new, or has other cards, or the same."""
-        self.show_node(node(name, *cards, allocatable=slots))
+        """It is new, or has other cards, or the same; of one kind or of both."""
+        shown = node(name, *cards, allocatable=slots)
+        if others is not None:
+            shown = with_cards(shown, *others, allocatable=slots)
+        self.show_node(shown)
 
     @rule(
         name=st.sampled_from(NAMES),
@@ -270,16 +319,21 @@ class Machine(RuleBasedStateMachine):
         Or its labels are no longer those of the nodes that are scheduled here.
         """
         shown = self.world.nodes.get(name, node(name, card("GPU-a"), allocatable=30))
-        match how:
-            case "bare":
-                shown = replace(shown, devices=None)
-            case "silent":
-                shown = replace(shown, allocatable_slots=0)
-            case "left out":
-                shown = Node(name, None, 0, is_selected=False)
-            case _:
-                shown = replace(shown, inventory_problem="no JSON")
+        for kind in shown.inventories:
+            shown = _without_cards_that_count(shown, kind, how)
         self.show_node(shown)
+
+    @precondition(lambda self: self.world.nodes)
+    @rule(data=st.data(), how=st.sampled_from(["bare", "silent", "odd"]))
+    def show_a_node_of_which_one_kind_does_not_count(
+        self, data: st.DataObject, how: str
+    ) -> None:
+        """The cards of its other kind count as before."""
+        shown = data.draw(
+            st.sampled_from(list(self.world.nodes.values())), label="node"
+        )
+        kind = data.draw(st.sampled_from(sorted(shown.inventories)), label="kind")
+        self.show_node(_without_cards_that_count(shown, kind, how))
 
     def show_node(self, shown: Node) -> None:
         """Show a node; also one that was made again while nobody looked."""
@@ -368,12 +422,14 @@ class Machine(RuleBasedStateMachine):
             bound = replace(shown, node_name=name, allocation=rows)
         self.happens(PodSeen(bound))
 
-    @rule(name=st.sampled_from(NAMES), uuid=st.sampled_from(UUIDS))
+    @rule(name=st.sampled_from(NAMES), uuid=st.sampled_from(list(KIND_OF)))
     def bind_without_room(self, name: NodeName, uuid: DeviceUUID) -> None:
         """Somebody else gives two pods more than any card has; neither is excused."""
-        rows = ((Share(uuid, 24_001, 0),),)
+        kind = KIND_OF[uuid]
+        rows = ((Share(uuid, 24_001, 0, kind),),)
         for _ in range(2):
-            shown = self.new_pod(pod(f"foreign-{len(self.uids)}", request(app(24_001))))
+            asked = request(app(24_001), kind=kind)
+            shown = self.new_pod(pod(f"foreign-{len(self.uids)}", asked))
             self.happens(PodSeen(replace(shown, node_name=name, allocation=rows)))
 
     @rule(data=st.data())
@@ -610,6 +666,18 @@ class Machine(RuleBasedStateMachine):
         assert all(self.ledger._held_on.values())
 
 
+def _without_cards_that_count(shown: Node, kind: KindWord, how: str) -> Node:
+    match how:
+        case "bare":
+            return with_inventory(shown, kind, devices=None)
+        case "silent":
+            return with_inventory(shown, kind, allocatable_slots=0)
+        case "left out":
+            return with_inventory(shown, kind, devices=None, is_left_out=True)
+        case _:
+            return with_inventory(shown, kind, problem="no JSON")
+
+
 def _with_next_init_over(shown: Pod, now: float) -> PodStatus:
     """Let one more init exit well, and the next one run; or all apps, after the last.
 
@@ -622,9 +690,9 @@ def _with_next_init_over(shown: Pod, now: float) -> PodStatus:
     since = max(began, restarted or began)
     containers = [
         status.of(index) if index < len(status.containers) else _WAITING
-        for index in range(len(shown.request.lifetimes))
+        for index in range(len(shown.lifetimes))
     ]
-    for index, lifetime in enumerate(shown.request.lifetimes):
+    for index, lifetime in enumerate(shown.lifetimes):
         if lifetime is not Lifetime.INIT:
             containers[index] = _RUNNING
         elif not _exited_since(containers[index], since):

@@ -16,6 +16,7 @@ from extender.core.model import (
     Allocation,
     ContainerUsage,
     DeviceUUID,
+    KindWord,
     Node,
     NodeName,
     Pod,
@@ -45,20 +46,32 @@ from tests.oracles import (
 from tests.strategies import (
     PlacementCase,
     devices,
+    other_requests,
     placement_cases,
     pod_requests,
     pod_statuses,
     used_amounts,
 )
-from tests.values import pod, scored
+from tests.values import (
+    GPU,
+    GPUS,
+    NPU,
+    inventory_of,
+    node,
+    pod,
+    scored,
+    with_inventory,
+)
 
 _UUIDS = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abcdefghi")
+_OTHER_UUIDS = tuple(DeviceUUID(f"NPU-{letter}") for letter in "abcdefghi")
+_UUIDS_OF = {GPU: _UUIDS, NPU: _OTHER_UUIDS}
 _CARD_COUNTS = (1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 9)
 
 
 @dataclass(frozen=True)
 class NodeCase:
-    """A node and what is held there.
+    """A node with cards of one kind, and what is held there.
 
     Attributes:
         node: As registered.
@@ -79,8 +92,11 @@ class NodeCase:
         """All that is held, as three holdings."""
         name = self.node.name
         quarantines = Holding(name, {}, quarantined=tuple(self.quarantined))
-        closure = Holding(name, {}, hides_devices=self.is_closed)
-        return [Holding(name, self.used, self.kubelet_used), quarantines, closure]
+        (kind,) = self.node.inventories
+        hidden = frozenset({kind}) if self.is_closed else frozenset[KindWord]()
+        closure = Holding(name, {}, hides=hidden)
+        slots = {kind: self.kubelet_used}
+        return [Holding(name, self.used, slots), quarantines, closure]
 
     @property
     def emptied(self) -> "NodeCase":
@@ -97,7 +113,7 @@ class NodeCase:
                 else card,
                 self.used[card.device_uuid],
             )
-            for card in self.node.devices or ()
+            for card in self.node.devices
         ]
 
 
@@ -105,7 +121,8 @@ class NodeCase:
 def node_cases(draw: st.DrawFn, name: NodeName, request: PodRequest) -> NodeCase:
     """Draw a node of any width; one in ten has no cards that count."""
     count = draw(st.sampled_from(_CARD_COUNTS))
-    cards = tuple(draw(devices(uuid)) for uuid in draw(st.permutations(_UUIDS))[:count])
+    uuids = draw(st.permutations(_UUIDS_OF[request.kind]))
+    cards = tuple(draw(devices(uuid)) for uuid in uuids[:count])
     used = {card.device_uuid: draw(used_amounts(card.capacity)) for card in cards}
     kubelet_used = draw(st.integers(0, 8))
     room = draw(st.sampled_from([20, 20, 20, 20, 0, -1]))
@@ -116,20 +133,21 @@ def node_cases(draw: st.DrawFn, name: NodeName, request: PodRequest) -> NodeCase
     if odd == 0:
         quarantined = draw(st.frozensets(st.sampled_from(list(used)), max_size=3))
     is_closed = odd == 1
-    node = Node(name, cards, max(allocatable, 0))
+    kind = request.kind
+    shown = node(name, *cards, allocatable=max(allocatable, 0), kind=kind)
     if odd == 2:
-        node = draw(
+        shown = draw(
             st.sampled_from(
                 [
-                    replace(node, devices=None),
-                    replace(node, devices=()),
-                    replace(node, allocatable_slots=0),
-                    replace(node, inventory_problem="not JSON"),
-                    replace(node, is_selected=False),
+                    with_inventory(shown, kind, devices=None),
+                    with_inventory(shown, kind, devices=()),
+                    with_inventory(shown, kind, allocatable_slots=0),
+                    with_inventory(shown, kind, problem="not JSON"),
+                    with_inventory(shown, kind, devices=None, is_left_out=True),
                 ]
             )
         )
-    return NodeCase(node, used, kubelet_used, quarantined, is_closed)
+    return NodeCase(shown, used, kubelet_used, quarantined, is_closed)
 
 
 @st.composite
@@ -157,16 +175,16 @@ class Outcome:
 
 def expected_outcome(case: NodeCase, request: PodRequest) -> Outcome:
     """Ask the oracle."""
-    node = case.node
-    if not node.is_selected or node.inventory_problem is not None:
-        reasons = ("NodeNotSelected", "NodeRegistrationUnreadable")
-        return Outcome(reasons[node.is_selected])
-    if not node.devices or not node.allocatable_slots:
+    shown = inventory_of(case.node)
+    if shown.is_left_out or shown.problem is not None:
+        reasons = ("NodeRegistrationUnreadable", "NodeNotSelected")
+        return Outcome(reasons[shown.is_left_out])
+    if not shown.devices or not shown.allocatable_slots:
         return Outcome("node unregistered")
     if case.is_closed:
         return Outcome("NodeHasUnreadableAllocation")
     loaded = case.loaded()
-    answer = place_greedily(loaded, node.allocatable_slots, case.kubelet_used, request)
+    answer = place_greedily(loaded, shown.allocatable_slots, case.kubelet_used, request)
     if isinstance(answer, Placed):
         held = [(card, answer.peak[card.device_uuid]) for card, _ in loaded]
         return Outcome(
@@ -188,7 +206,7 @@ def expected_outcome(case: NodeCase, request: PodRequest) -> Outcome:
 def _with_quarantine(
     case: NodeCase, codes: Mapping[DeviceUUID, str]
 ) -> dict[DeviceUUID, str]:
-    mig = {card.device_uuid for card in case.node.devices or () if card.mode == "mig"}
+    mig = {card.device_uuid for card in case.node.devices if card.mode == "mig"}
     return {
         uuid: "CardHeldByUnreadableAllocation"
         if code == "CardMigModeUnsupported" and uuid not in mig
@@ -203,11 +221,12 @@ def actual_outcomes(
     """Place on all nodes at once, and read each node's column."""
     found: dict[NodeName, Outcome] = {}
     for name in names:
-        reason = fleet.why_unusable(name)
+        reason = fleet.of(request.kind).why_unusable(name)
         if reason is not None:
             found[name] = Outcome(reason.value)
-    for number, columns, positions in fleet._by_bucket(names):
-        cards = fleet._buckets[number].cards()
+    of_kind = fleet.of(request.kind)
+    for number, columns, positions in of_kind._by_bucket(names):
+        cards = of_kind._buckets[number].cards()
         placement = place(cards, request)
         scores = node_scores(cards, placement.peak, request.node_policy)
         for column, position in zip(columns.tolist(), positions.tolist(), strict=True):
@@ -352,9 +371,10 @@ def test_a_node_is_unresolvable_where_its_empty_self_would_refuse(
     }
 
 
-def _text(outcome: Outcome) -> str:
-    codes = {outcome.node_code, *(outcome.card_codes or {}).values()}
-    return ", ".join(sorted(code for code in codes if code is not None))
+def _text(*outcomes: Outcome) -> str:
+    codes = {code for each in outcomes for code in (each.card_codes or {}).values()}
+    codes |= {each.node_code for each in outcomes if each.node_code is not None}
+    return ", ".join(sorted(codes))
 
 
 @given(fleet_cases())
@@ -367,6 +387,9 @@ def test_no_placement_exceeds_a_card_in_any_phase(
     """
     request, cases = drawn
     fleet = fleet_of(cases)
+    names_no_memory = any(
+        asked.count and asked.memory_mib == 0 for asked in request.containers
+    )
     for case in cases:
         allocation = choose_devices(fleet, pod("p", request), case.node.name, None)
         if allocation is None:
@@ -374,11 +397,12 @@ def test_no_placement_exceeds_a_card_in_any_phase(
         containers: Sequence[ContainerUsage] = container_usages(
             request.lifetimes, allocation
         )
-        capacity = {card.device_uuid: card.capacity for card in case.node.devices or ()}
+        capacity = {card.device_uuid: card.capacity for card in case.node.devices}
         for uuid, added in timeline_effective(containers).items():
             free = capacity[uuid] - case.used[uuid]
             assert added.slots <= free.slots
-            assert 0 < added.memory_mib <= free.memory_mib
+            assert added.memory_mib <= free.memory_mib
+            assert added.memory_mib > 0 or names_no_memory
             assert added.core_percent == 0 or added.core_percent <= free.core_percent
 
 
@@ -390,9 +414,10 @@ def test_what_is_placed_is_possible(drawn: PlacementCase) -> None:
         return
     name = NodeName("n")
     fleet = Fleet()
-    node = Node(name, tuple(card for card, _ in loaded), max(allocatable_slots, 0))
+    cards = [card for card, _ in loaded]
     used = {card.device_uuid: used for card, used in loaded}
-    fleet.put(node, [Holding(name, used, kubelet_slots_used)])
+    holding = Holding(name, used, {GPU: kubelet_slots_used})
+    fleet.put(node(name, *cards, allocatable=max(allocatable_slots, 0)), [holding])
     allocation = choose_devices(fleet, pod("p", request), name, None)
     possible = exhaustive_fits(loaded, allocatable_slots, kubelet_slots_used, request)
     rows = _cards_of(allocation)
@@ -403,36 +428,176 @@ def test_what_is_placed_is_possible(drawn: PlacementCase) -> None:
         assert possible.fewest_devices <= len(frozenset().union(*rows))
 
 
+# Pods that ask for two kinds.
+
+
+@dataclass(frozen=True)
+class BothKinds:
+    """What a pod asks of two kinds, and nodes that have cards of both, or of one.
+
+    Attributes:
+        requests: Of the same containers.
+        cases: By name, what each node shows of the kinds, and what is held there; None
+            where it shows nothing of the second kind.
+    """
+
+    requests: tuple[PodRequest, PodRequest]
+    cases: Mapping[NodeName, tuple[NodeCase, NodeCase | None]]
+
+    def fleet(self) -> Fleet:
+        """Put every node with what is held there, by pods that hold of both kinds."""
+        fleet = Fleet()
+        for one, other in self.cases.values():
+            if other is None:
+                fleet.put(one.node, one.holdings)
+            else:
+                pairs = zip(one.holdings, other.holdings, strict=True)
+                both = [_held_together(*pair) for pair in pairs]
+                fleet.put(beside(one.node, other.node), both)
+        return fleet
+
+    def outcomes(self, name: NodeName) -> list[Outcome]:
+        """Ask the oracle about each kind alone."""
+        return [
+            Outcome("node unregistered")
+            if case is None
+            else expected_outcome(case, request)
+            for case, request in zip(self.cases[name], self.requests, strict=True)
+        ]
+
+    def ideals(self, name: NodeName) -> list[Outcome]:
+        """Ask it about the empty node; where the pod fits packed, that counts."""
+        return [
+            Outcome("node unregistered")
+            if case is None
+            else expected_ideal(case.emptied, request)
+            for case, request in zip(self.cases[name], self.requests, strict=True)
+        ]
+
+
+def expected_ideal(emptied: NodeCase, request: PodRequest) -> Outcome:
+    """Ask the oracle about an empty node: by the pod's policy, else packed."""
+    found = expected_outcome(emptied, request)
+    policy = replace(request.device_policy, keys=(CardKey.MOST_USED,))
+    packed = expected_outcome(emptied, replace(request, device_policy=policy))
+    return packed if found.rows is None and packed.rows is not None else found
+
+
+def _held_together(one: Holding, other: Holding) -> Holding:
+    return Holding(
+        one.node_name,
+        {**one.charge, **other.charge},
+        {**one.kubelet_slots, **other.kubelet_slots},
+        quarantined=one.quarantined + other.quarantined,
+        hides=one.hides | other.hides,
+    )
+
+
+@st.composite
+def cases_of_both(draw: st.DrawFn) -> BothKinds:
+    """Draw a pod that asks for both kinds; one node in eight has only the first."""
+    request, cases = draw(fleet_cases(most_nodes=3))
+    other = draw(other_requests(request).filter(lambda asked: asked.asks_for_devices))
+    return BothKinds(
+        (request, other),
+        {
+            case.node.name: (
+                case,
+                draw(node_cases(case.node.name, other))
+                if draw(st.integers(0, 7))
+                else None,
+            )
+            for case in cases
+        },
+    )
+
+
+@given(cases_of_both())
+def test_two_kinds_are_judged_as_each_alone(drawn: BothKinds) -> None:
+    """It fits where both fit, is hopeless where either is, and gets cards of each.
+
+    The text has the reasons of those that are as bad, and the score is the mean.
+    """
+    fleet, asking = drawn.fleet(), pod("p", *drawn.requests)
+    names = list(drawn.cases)
+    decision = filter_nodes(fleet, asking, names, None)
+    scores = dict(scored(fleet, asking, names, None))
+    for name in names:
+        outcomes = drawn.outcomes(name)
+        refused = [each for each in outcomes if each.rows is None]
+        pairs = zip(outcomes, drawn.ideals(name), strict=True)
+        hopeless = [ideal for one, ideal in pairs if one.rows is ideal.rows is None]
+        event(f"refused by {len(refused)}; hopeless by {len(hopeless)}")
+        allocation = choose_devices(fleet, asking, name, None)
+        verdict = judge_node(fleet, asking, name, None)
+        if not refused:
+            assert name in decision.fitting
+            assert verdict is None
+            rows = [each.rows or () for each in outcomes]
+            assert _cards_of(allocation) == tuple(map(frozenset.union, *rows))
+            assert scores[name] == (sum(each.score or 0 for each in outcomes) + 1) // 2
+            continue
+        told = decision.unresolvable if hopeless else decision.failed
+        assert told[name] == _text(*(hopeless or refused))
+        assert (allocation, scores[name]) == (None, 0)
+        assert verdict is not None
+        assert verdict.is_unresolvable == bool(hopeless)
+        reasons = sorted(reason.value for reason in verdict.reasons)
+        assert ", ".join(reasons) == _text((hopeless or refused)[0])
+
+
 # With a ledger: full node objects, and a pod that holds something itself.
 
 
 @st.composite
-def allocations(draw: st.DrawFn, request: PodRequest) -> Allocation:
+def allocations(draw: st.DrawFn, requests: Sequence[PodRequest]) -> Allocation:
     """Draw rows for a pod, on any cards: what others wrote need not fit."""
-    shares = st.builds(
-        Share,
-        st.sampled_from(_UUIDS),
-        st.sampled_from([1_000, 8_000, 24_000]),
-        st.sampled_from([0, 30, 100]),
-    )
+    shares = {
+        request.kind: st.builds(
+            Share,
+            st.sampled_from(_UUIDS_OF[request.kind]),
+            st.sampled_from([1_000, 8_000, 24_000]),
+            st.sampled_from([0, 30, 100]),
+            st.just(request.kind),
+        )
+        for request in requests
+    }
     return tuple(
-        tuple(draw(shares) for _ in range(asked.count)) for asked in request.containers
+        tuple(
+            draw(shares[request.kind])
+            for request in requests
+            for _ in range(request.containers[index].count)
+        )
+        for index in range(len(requests[0].containers))
     )
+
+
+def unreadable_allocations() -> st.SearchStrategy[UnreadableAllocation]:
+    """Draw what cannot be read, and names some cards."""
+    return st.builds(
+        UnreadableAllocation,
+        st.just("torn"),
+        st.lists(st.sampled_from(_UUIDS + _OTHER_UUIDS), max_size=2).map(tuple),
+        st.sampled_from([GPUS, frozenset({NPU}), frozenset({GPU, NPU})]),
+    )
+
+
+@st.composite
+def one_or_both(draw: st.DrawFn, request: PodRequest) -> tuple[PodRequest, ...]:
+    """Draw, now and then, what the same containers ask of another kind."""
+    if draw(st.integers(0, 2)):
+        return (request,)
+    return (request, draw(other_requests(request)))
 
 
 @st.composite
 def shown_pods(draw: st.DrawFn, name: str, names: Sequence[NodeName]) -> Pod:
     """Draw a pod that is bound to a known or unknown node."""
-    request = draw(pod_requests(max_containers=3))
-    readable = allocations(request)
-    unreadable = st.builds(
-        UnreadableAllocation,
-        st.just("torn"),
-        st.lists(st.sampled_from(_UUIDS), max_size=2).map(tuple),
-    )
+    requests = draw(one_or_both(draw(pod_requests(max_containers=3))))
+    readable, unreadable = allocations(requests), unreadable_allocations()
     return pod(
         name,
-        request,
+        *requests,
         on=draw(st.sampled_from([*names, NodeName("elsewhere")])),
         allocation=draw(st.one_of(readable, readable, unreadable, st.none())),
         status=draw(pod_statuses(max_containers=3)),
@@ -440,17 +605,29 @@ def shown_pods(draw: st.DrawFn, name: str, names: Sequence[NodeName]) -> Pod:
 
 
 @st.composite
-def ledgers(draw: st.DrawFn) -> tuple[Ledger, PodRequest]:
+def ledgers(draw: st.DrawFn) -> tuple[Ledger, tuple[PodRequest, ...]]:
     """Draw a ledger of some nodes and pods, and what another pod asks."""
     request, cases = draw(fleet_cases(most_nodes=2))
-    names = [case.node.name for case in cases]
+    requests = draw(one_or_both(request))
+    nodes = [case.node for case in cases]
+    if len(requests) > 1:
+        nodes = [
+            beside(each, draw(node_cases(each.name, requests[1])).node)
+            for each in nodes
+        ]
+    names = [each.name for each in nodes]
     pods = [draw(shown_pods(f"p{number}", names)) for number in range(3)]
-    events: list[Event] = [NodeSeen(case.node) for case in cases]
+    events: list[Event] = [NodeSeen(each) for each in nodes]
     events += [PodSeen(shown) for shown in pods]
     ledger = Ledger()
     for each in draw(st.permutations(events)):
         ledger.apply(each)
-    return ledger, request
+    return ledger, requests
+
+
+def beside(one: Node, other: Node) -> Node:
+    """Show the cards of two nodes, each of another kind, as those of one."""
+    return replace(one, inventories={**one.inventories, **other.inventories})
 
 
 @dataclass(frozen=True)
@@ -477,11 +654,11 @@ def answers(fleet: Fleet, asking: Pod, ledger: Ledger) -> Answers:
 
 @given(ledgers(), st.data())
 def test_full_node_objects_are_judged_as_their_names_and_nothing_is_recorded(
-    drawn: tuple[Ledger, PodRequest], data: st.DataObject
+    drawn: tuple[Ledger, tuple[PodRequest, ...]], data: st.DataObject
 ) -> None:
     """On a cluster that is as the objects say; also for pods that hold something."""
-    ledger, request = drawn
-    asking = data.draw(st.sampled_from([pod("asking", request), *_charged(ledger)]))
+    ledger, requests = drawn
+    asking = data.draw(st.sampled_from([pod("asking", *requests), *_charged(ledger)]))
     brought = data.draw(st.permutations(list(ledger.nodes.values())), label="brought")
     by_names = answers(ledger.fleet, asking, ledger)
     assert answers(ledger.fleet_of(brought), asking, ledger) == by_names
@@ -490,20 +667,20 @@ def test_full_node_objects_are_judged_as_their_names_and_nothing_is_recorded(
 
 
 def _charged(ledger: Ledger) -> list[Pod]:
-    return [shown for shown, _ in ledger.standings() if shown.request.asks_for_devices]
+    return [shown for shown, _ in ledger.standings() if shown.asks_for_devices]
 
 
 @given(ledgers(), st.data())
 def test_a_pod_is_judged_as_if_it_held_nothing_itself(
-    drawn: tuple[Ledger, PodRequest], data: st.DataObject
+    drawn: tuple[Ledger, tuple[PodRequest, ...]], data: st.DataObject
 ) -> None:
     """Its own charge, reservation or unreadable allocation is left out."""
-    ledger, request = drawn
-    asking = pod("asking", request)
+    ledger, requests = drawn
+    asking = pod("asking", *requests)
     before = answers(ledger.fleet, asking, ledger)
     name = data.draw(st.sampled_from(list(ledger.nodes)), label="node")
-    rows = data.draw(allocations(request), label="rows")
-    unreadable = UnreadableAllocation("torn", data.draw(st.sampled_from([(), _UUIDS])))
+    rows = data.draw(allocations(requests), label="rows")
+    unreadable = data.draw(unreadable_allocations(), label="unreadable")
     changes: list[Event] = [
         Reserved(asking, name, rows),
         PodSeen(replace(asking, node_name=name, allocation=rows)),

@@ -5,13 +5,16 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.errors import WireError
 from extender.kube.intake import _matters
 from extender.wire.plain_pods import is_plain
 from extender.wire.pods import PodReader
+from tests.kinds import BETA
 
-READER = PodReader(NVIDIA)
+KINDS = Kinds([NVIDIA, BETA])
+READER = PodReader(KINDS)
 
 odd = st.sampled_from([None, 0, "", "x", [], {}, [None], {"a": None}])
 quantities = st.sampled_from(["1", "0", "1m", "", 1, None, "x"])
@@ -22,6 +25,8 @@ names = st.sampled_from(
         "nvidia.com/gpumem",
         "nvidia.com/gpumem-percentage",
         "nvidia.com/gpucores",
+        "beta.example/card",
+        "beta.example/memory",
         "example.com/gpu",
     ]
 )
@@ -36,7 +41,12 @@ containers = st.fixed_dictionaries(
 listed = st.lists(containers, min_size=1, max_size=2)
 annotations = st.dictionaries(
     st.sampled_from(
-        [NVIDIA.allocated_annotation, NVIDIA.to_allocate_annotation, "other"]
+        [
+            NVIDIA.allocated_annotation,
+            NVIDIA.to_allocate_annotation,
+            BETA.allocated_annotation,
+            "other",
+        ]
     ),
     st.sampled_from(["", ";", "GPU-a,NVIDIA,1,0:;"]),
 )
@@ -56,7 +66,7 @@ pods = st.fixed_dictionaries(
 @given(pods)
 def test_plain_pods_matter_to_nobody(shown: dict[str, Any]) -> None:
     """And a pod that names none of our resources, in any usual form, is plain."""
-    plain = is_plain(shown, NVIDIA)
+    plain = is_plain(shown, KINDS)
     event(f"plain: {plain}")
     try:
         read = READER.read(shown)
@@ -75,4 +85,4 @@ def test_odd_pods_are_not_plain() -> None:
     odd_pods += [
         {"metadata": {}, "spec": {"containers": [each]}} for each in odd_containers
     ]
-    assert not any(is_plain(shown, NVIDIA) for shown in odd_pods)
+    assert not any(is_plain(shown, KINDS) for shown in odd_pods)

@@ -13,7 +13,7 @@ from extender.core.model import DeviceUUID, Node, NodeName, Pod
 from extender.verbs.filter import FilterDecision, filter_nodes
 from extender.verbs.prioritize import score_nodes
 from tests.strategies import devices, pod_requests, used_amounts
-from tests.values import N1, N2, app, card, fleet_of, node, pod, request
+from tests.values import GPU, GPUS, N1, N2, app, card, fleet_of, node, pod, request
 
 NAMES = tuple(NodeName(f"n{number}") for number in range(6))
 
@@ -59,7 +59,7 @@ def drawn_node(data: st.DataObject, name: NodeName) -> Node:
         data.draw(devices(DeviceUUID(f"GPU-{name}-{number}")))
         for number in range(count)
     )
-    return Node(name, cards, data.draw(st.sampled_from([0, 3, 100])))
+    return node(name, *cards, allocatable=data.draw(st.sampled_from([0, 3, 100])))
 
 
 def drawn_holding(data: st.DataObject, books: Books) -> Holding:
@@ -67,12 +67,12 @@ def drawn_holding(data: st.DataObject, books: Books) -> Holding:
     name = data.draw(st.sampled_from(NAMES))
     there = books.nodes.get(name)
     if data.draw(st.integers(0, 9)) == 0:
-        return Holding(name, {}, hides_devices=True)
+        return Holding(name, {}, hides=GPUS)
     if there is None or not there.devices:
-        return Holding(name, {}, 1)
+        return Holding(name, {}, {GPU: 1})
     on = data.draw(st.sampled_from(there.devices))
     usage = data.draw(used_amounts(on.capacity))
-    return Holding(name, {on.device_uuid: usage}, usage.slots)
+    return Holding(name, {on.device_uuid: usage}, {GPU: usage.slots})
 
 
 def judged(
@@ -130,7 +130,7 @@ def test_a_change_that_is_not_noted_is_not_seen() -> None:
     fleet = fleet_of([node(N1, card("GPU-a")), node(N2, card("GPU-b"))])
     asking = pod("p", request(app(16_000)))
     assert filter_nodes(fleet, asking, [N1, N2], None).fitting == [N1, N2]
-    (bucket,) = fleet._buckets
+    (bucket,) = fleet.of(GPU)._buckets
     bucket._cards.used[MEMORY] += 16_000
     assert filter_nodes(fleet, asking, [N1, N2], None).fitting == [N1, N2]
     bucket._remembered.note_change(1)

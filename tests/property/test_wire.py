@@ -1,6 +1,7 @@
 """What is written for the wire reads back, whatever it is."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -11,6 +12,7 @@ import orjson
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import (
     MAX_INT32,
@@ -26,6 +28,7 @@ from extender.core.model import (
 from extender.core.requests import ResourceClaim, container_request
 from extender.errors import WireError
 from extender.wire.allocation import (
+    allocation_annotations,
     decode_rows,
     encode_allocation,
     read_allocation,
@@ -43,10 +46,11 @@ from extender.wire.node_lists import NodeLists
 from extender.wire.pods import PodReader
 from extender.wire.quantity import parse_whole
 from extender.wire.register import decode_inventory
-from tests.builders import pod
+from tests import kinds
+from tests.builders import PodBuilder, pod
 
 FIELD: Final = "field"
-READER: Final = PodReader(NVIDIA)
+READER: Final = PodReader(Kinds([NVIDIA]))
 
 POD: Final = pod("p").app("a", gpu=1).build()
 
@@ -57,7 +61,7 @@ uuids = (
     .filter(bool)
     .map(DeviceUUID)
 )
-shares = st.builds(Share, uuids, st.integers(1, MAX_INT32), numbers)
+shares = st.builds(Share, uuids, st.integers(1, MAX_INT32), numbers, st.just("NVIDIA"))
 allocations: st.SearchStrategy[Allocation] = st.lists(
     st.lists(shares, max_size=3).map(tuple), max_size=5
 ).map(tuple)
@@ -68,9 +72,60 @@ def test_allocation_reads_back(allocation: Allocation) -> None:
     """decode(encode(x)) == x, also through the tolerant reader."""
     text = encode_allocation(allocation, NVIDIA)
     counts = [len(row) for row in allocation]
-    assert decode_rows(text, FIELD) == allocation
-    assert read_allocation(text, counts, FIELD) == allocation
-    assert decode_rows(served_rows(text), FIELD) == ((),) * len(allocation)
+    assert decode_rows(text, FIELD, "NVIDIA") == allocation
+    assert read_allocation(text, counts, NVIDIA) == allocation
+    assert decode_rows(served_rows(text), FIELD, "NVIDIA") == ((),) * len(allocation)
+
+
+@st.composite
+def held_of_two_kinds(draw: st.DrawFn) -> tuple[PodBuilder, Allocation]:
+    """Draw a pod's containers, and rows of two kinds for each of them."""
+    made = pod("p").on("n1")
+    roles = draw(st.lists(st.sampled_from(["init", "sidecar"]), max_size=3))
+    app_count = draw(st.integers(1, 3))
+    for number, role in enumerate([*roles, *["app"] * app_count]):
+        match role:
+            case "init":
+                made = made.init(f"c{number}")
+            case "sidecar":
+                made = made.sidecar(f"c{number}")
+            case _:
+                made = made.app(f"c{number}")
+    rows = tuple(
+        tuple(
+            replace(share, kind=kind.type_word)
+            for kind in kinds.KINDS
+            for share in draw(st.lists(shares, max_size=2))
+        )
+        for _ in range(len(roles) + app_count)
+    )
+    return made, rows
+
+
+@given(held_of_two_kinds())
+def test_rows_of_two_kinds_read_back(drawn: tuple[PodBuilder, Allocation]) -> None:
+    """Each kind's in an annotation of its own, with a row for every container."""
+    made, allocation = drawn
+    counts = [Counter(share.kind for share in row) for row in allocation]
+    asks = {
+        f"c{number}": kinds.Asks(alpha=of_kind["Alpha"], beta=of_kind["Beta"])
+        for number, of_kind in enumerate(counts)
+    }
+    held = {kind for of_kind in counts for kind in of_kind}
+    written = allocation_annotations(
+        [kind for kind in kinds.KINDS if kind.type_word in held],
+        NodeName("n1"),
+        allocation,
+        7,
+    )
+    read = kinds.READER.read(kinds.pod_of(made.annotations(written), asks))
+    assert read.allocation == (allocation if held else None)
+    for kind in kinds.KINDS:
+        text = encode_allocation(allocation, kind)
+        assert decode_rows(text, FIELD, kind.type_word) == tuple(
+            tuple(share for share in row if share.kind == kind.type_word)
+            for row in allocation
+        )
 
 
 @given(allocations)
@@ -78,7 +133,7 @@ def test_allocation_without_its_empty_rows_reads_back(allocation: Allocation) ->
     """What v2.10 of HAMi drops can be told from the pod."""
     text = encode_allocation(tuple(row for row in allocation if row), NVIDIA)
     counts = [len(row) for row in allocation]
-    assert read_allocation(text, counts, FIELD) == allocation
+    assert read_allocation(text, counts, NVIDIA) == allocation
 
 
 @given(allocations, st.integers(0), st.sampled_from(["x", "-1", "2147483648", ""]))
@@ -91,7 +146,7 @@ def test_no_usage_is_lost(allocation: Allocation, place: int, bad: str) -> None:
     memories = range(2, len(pieces), 3)  # a share's last field is in the next piece
     pieces[memories[place % len(memories)]] = bad
     counts = [len(row) for row in allocation]
-    read = read_allocation(",".join(pieces), counts, FIELD)
+    read = read_allocation(",".join(pieces), counts, NVIDIA)
     assert isinstance(read, UnreadableAllocation)
     assert set(read.named) == set(held)
 

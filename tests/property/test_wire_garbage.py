@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import Lifetime, UnreadableAllocation
 from extender.errors import WireError
@@ -21,10 +22,11 @@ from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from extender.wire.quantity import parse_whole
 from extender.wire.register import decode_inventory
+from tests import kinds
 from tests.builders import node, pod
 
 FIELD: Final = "field"
-READER: Final = PodReader(NVIDIA)
+READER: Final = PodReader(Kinds([NVIDIA]))
 
 POD: Final = (
     pod("p")
@@ -45,6 +47,21 @@ NODE: Final = (
     node("n1").gpu("GPU-a").gpu("GPU-b").cordon("GPU-b").labels(gpu="on").build()
 )
 SELECTOR: Final = parse_selector("gpu=on")
+POD_OF_TWO_KINDS: Final = kinds.pod_of(
+    pod("p")
+    .init("i")
+    .app("a")
+    .on("n1")
+    .annotations(
+        {
+            "hami.io/alpha-devices-allocated": "A-0,Alpha,1,0:;A-0,Alpha,2,0:;",
+            "hami.io/alpha-devices-to-allocate": ";A-0,Alpha,2,0:;",
+            "beta.example/allocated": ";B-0,Beta,1,0:;",
+        }
+    ),
+    {"i": kinds.Asks(alpha=1), "a": kinds.Asks(alpha=1, beta=1, beta_mib=1)},
+)
+NODE_OF_TWO_KINDS: Final = kinds.node_of("n1", {"A-0": 10}, {"B-0": 10, "A-1": 5})
 
 json_values = st.recursive(
     st.none()
@@ -62,7 +79,7 @@ wire_like = st.text('GPUab,:;[]{}"01239-+.eEKimn \n') | st.text()
 @given(wire_like, st.lists(st.integers(0, 3), max_size=4))
 def test_any_text_is_an_allocation_or_unreadable(text: str, counts: list[int]) -> None:
     """What is readable has the shape that the pod asks for."""
-    read = read_allocation(text, counts, FIELD)
+    read = read_allocation(text, counts, NVIDIA)
     if not isinstance(read, UnreadableAllocation):
         assert [len(row) for row in read] == counts
     served_rows(text)
@@ -71,8 +88,8 @@ def test_any_text_is_an_allocation_or_unreadable(text: str, counts: list[int]) -
 TEXT_DECODERS: Final[dict[str, Callable[[str], object]]] = {
     "quantity": lambda text: parse_whole(text, FIELD),
     "inventory": lambda text: decode_inventory(text, FIELD, frozenset()),
-    "rows": lambda text: decode_rows(text, FIELD),
     "label selector": parse_selector,
+    "rows": lambda text: decode_rows(text, FIELD, "NVIDIA"),
 }
 
 
@@ -116,8 +133,11 @@ def test_any_body_is_read_or_refused(
 
 OBJECT_DECODERS: Final[dict[str, Callable[[object], object]]] = {
     "pod": READER.read,
-    "node": lambda shown: decode_node(shown, NVIDIA),
-    "labelled node": lambda shown: decode_node(shown, NVIDIA, SELECTOR),
+    "node": lambda shown: decode_node(shown, [NVIDIA]),
+    "labelled node": lambda shown: decode_node(shown, [NVIDIA], SELECTOR),
+    "pod of two kinds": kinds.READER.read,
+    "node of two kinds": lambda shown: decode_node(shown, kinds.KINDS),
+    "remains": lambda shown: kinds.READER.read_bound_remains(shown, "torn"),
     "quantity": lambda shown: parse_whole(shown, FIELD),
 }
 
@@ -128,7 +148,7 @@ def test_any_damage_is_read_or_refused(
     decode: Callable[[object], object], data: st.DataObject
 ) -> None:
     """A good object with something else at one place gives a value or our error."""
-    shown = data.draw(st.sampled_from([POD, NODE]))
+    shown = data.draw(st.sampled_from([POD, NODE, POD_OF_TWO_KINDS, NODE_OF_TWO_KINDS]))
     with suppress(WireError):
         decode(damaged(shown, data))
 

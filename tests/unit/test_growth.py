@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from benchmarks.cluster import make_cluster
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName, Pod, PodUID
 from extender.embedded.cluster import EmbeddedCluster
@@ -31,13 +32,14 @@ from tests.counting import (
     counted_arrays,
     work_of,
 )
+from tests.values import GPU, with_inventory
 
 NODES: Final = (100, 200, 400)
 PODS_PER_NODE: Final = (0, 8, 16)
 WITH_SIDECAR: Final = "job-00001-1"
 WITH_INIT: Final = "job-00001-2"
 REPLACED: Final = "job-00001-4"
-READER: Final = PodReader(NVIDIA)
+READER: Final = PodReader(Kinds([NVIDIA]))
 
 _numbers: Final = count()
 
@@ -59,7 +61,7 @@ class Loaded:
 
     def args(self, wanted: PodBuilder) -> ExtenderArgs:
         """Ask about all nodes, by a list of names that was not seen before."""
-        names = [decode_node(node, NVIDIA).name for node in self.node_objects]
+        names = [decode_node(node, [NVIDIA]).name for node in self.node_objects]
         asked = tuple(NodeName(CountedName(name)) for name in names)
         return ExtenderArgs(READER.read(wanted.build()), asked, None)
 
@@ -73,7 +75,7 @@ def loaded(node_count: int, pods_per_node: int) -> Loaded:
     read = [READER.read(item) for item in items if item["kind"] == "Pod"]
     pods = {each.name: each for each in read}
     for node in nodes:
-        extender.take_in(NodeSeen(decode_node(node, NVIDIA)))
+        extender.take_in(NodeSeen(decode_node(node, [NVIDIA])))
     for each in read:
         extender.take_in(PodSeen(each))
     extender.mark_synced()
@@ -168,13 +170,13 @@ def pod_replaced(on: Loaded) -> Callable[[], None]:
 
 def node_unchanged(on: Loaded) -> Callable[[], None]:
     """Show a node once more as it is."""
-    event = NodeSeen(decode_node(on.node_objects[9], NVIDIA))
+    event = NodeSeen(decode_node(on.node_objects[9], [NVIDIA]))
     return lambda: on.extender.take_in(event)
 
 
 def node_locked(on: Loaded) -> Callable[[], None]:
     """Lock a node and unlock it."""
-    node = decode_node(on.node_objects[9], NVIDIA)
+    node = decode_node(on.node_objects[9], [NVIDIA])
     locked = replace(node, lock="2026-01-01T00:00:00Z,default,p")
 
     def both() -> None:
@@ -186,9 +188,9 @@ def node_locked(on: Loaded) -> Callable[[], None]:
 
 def node_changed(on: Loaded) -> Callable[[], None]:
     """Have a card fail and recover."""
-    node = decode_node(on.node_objects[9], NVIDIA)
-    first, *others = node.devices or ()
-    failed = replace(node, devices=(replace(first, is_healthy=False), *others))
+    node = decode_node(on.node_objects[9], [NVIDIA])
+    first, *others = node.devices
+    failed = with_inventory(node, devices=(replace(first, is_healthy=False), *others))
 
     def both() -> None:
         on.extender.take_in(NodeSeen(failed))
@@ -226,14 +228,14 @@ def looks_up_in_a_list(_extender: Extender, args: ExtenderArgs) -> object:
 
 def passes_over_all_for_each(extender: Extender, args: ExtenderArgs) -> object:
     """Be quadratic in elements, though linear in instructions."""
-    (bucket,) = extender.ledger.fleet._buckets
+    (bucket,) = extender.ledger.fleet.of(GPU)._buckets
     used = bucket.cards().used
     return [used.sum() for _ in args.candidates]
 
 
 def compares_all_pairs(extender: Extender, args: ExtenderArgs) -> object:
     """Be quadratic in memory, in one operation."""
-    columns = extender.ledger.fleet._places(list(args.candidates))
+    columns = extender.ledger.fleet.of(GPU)._places(list(args.candidates))
     return columns[:, None] == columns[None, :]
 
 
@@ -283,7 +285,9 @@ def test_what_walks_over_the_placed_pods_is_found(
     [
         lambda extender: [name for name in extender.ledger.nodes],  # noqa: C416
         lambda extender: list(extender.ledger.nodes),
-        lambda extender: extender.ledger.fleet._places(list(extender.ledger.nodes)),
+        lambda extender: extender.ledger.fleet.of(GPU)._places(
+            list(extender.ledger.nodes)
+        ),
     ],
     ids=["walks all nodes", "copies all nodes", "looks up all nodes"],
 )

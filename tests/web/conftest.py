@@ -9,6 +9,7 @@ from typing import Final
 import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.embedded.cluster import EmbeddedCluster
 from extender.runtime import embed
@@ -60,9 +61,9 @@ def _started(
     if synced:
         embedded = embed([file], Settings(scheduling=scheduling))
         return embedded.cluster, embedded.extender
-    cluster = EmbeddedCluster(PodReader(NVIDIA))
+    cluster = EmbeddedCluster(PodReader(Kinds([NVIDIA])))
     cluster.load([file])
-    return cluster, Extender(cluster, PodReader(NVIDIA), lambda: 0.0)
+    return cluster, Extender(cluster, PodReader(Kinds([NVIDIA])), lambda: 0.0)
 
 
 def listed(*shown: NodeBuilder | PodBuilder | Json) -> Json:

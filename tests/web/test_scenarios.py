@@ -27,7 +27,7 @@ async def _agrees_with_oracle(scheduler: Scheduler) -> dict[str, Totals]:
     """Check card by card that what is free is what the oracle's charges leave."""
     charges = await scheduler.charges()
     for name, shown in scheduler.cluster.nodes.items():
-        for device in shown.devices or ():
+        for device in shown.devices:
             held = charges.get(name, {}).get(device.device_uuid)
             left = device.capacity.memory_mib - (held.memory_mib if held else 0)
             assert await scheduler.free_memory(device.device_uuid) == max(left, 0)

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import DeviceUUID, NodeName, Pod, PodUID, Usage
 from extender.embedded.cluster import EmbeddedCluster
@@ -20,6 +21,7 @@ from extender.wire.extender_v1 import BindingArgs
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from tests.builders import node, pod
+from tests.values import totals_of
 from tests.web.scheduler import Scheduler
 
 WANTED: Final = pod("p").app("a", gpu=1, gpumem=16_000)
@@ -61,7 +63,7 @@ async def slow(
     """Serve one card of 24000 MiB on a slow cluster."""
     file = tmp_path_factory.mktemp("slow") / "node.yaml"
     file.write_text(NODE_FILE)
-    reader = PodReader(NVIDIA)
+    reader = PodReader(Kinds([NVIDIA]))
     cluster = SlowCluster(reader)
     cluster.load([file])
     extender = Extender(cluster, reader, lambda: 0.0)
@@ -155,7 +157,7 @@ async def test_cancelled_request_ends_no_bind(
 
 async def test_pod_bound_by_others_while_it_is_read_keeps_its_charge() -> None:
     """The read's answer is older than what was shown meanwhile."""
-    reader = PodReader(NVIDIA)
+    reader = PodReader(Kinds([NVIDIA]))
     unbound = reader.read(WANTED.build())
     bound = reader.read(WANTED.on("n1").holding("GPU-a,NVIDIA,16000,0:;").build())
     extender: Extender
@@ -171,9 +173,9 @@ async def test_pod_bound_by_others_while_it_is_read_keeps_its_charge() -> None:
     extender = Extender(LateRead(reader), reader, lambda: 0.0)
     extender.mark_synced()
     register = node("n1").gpu("GPU-a", memory=24_000).build()
-    extender.take_in(NodeSeen(decode_node(register, NVIDIA)))
+    extender.take_in(NodeSeen(decode_node(register, [NVIDIA])))
     args = BindingArgs("p", "default", unbound.uid, NodeName("n1"))
     assert await extender.bind(args) == ""
-    totals = extender.ledger.fleet.totals(NodeName("n1"))
+    totals = totals_of(extender.ledger.fleet, NodeName("n1"))
     assert totals is not None
     assert totals.used == {DeviceUUID("GPU-a"): Usage(1, 16_000, 0)}

@@ -76,6 +76,7 @@ class Probe:
         """Say it to the oracle."""
         number = self.containers
         return PodRequest(
+            "NVIDIA",
             (Lifetime.APP,) * number,
             (self.container,) * number,
             selection=Selection(use_uuids=frozenset({self.device_uuid})),

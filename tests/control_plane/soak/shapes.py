@@ -79,7 +79,7 @@ class Shape:
         lifetimes = tuple(ask.lifetime for ask in self.asks)
         containers = tuple(ask.request() for ask in self.asks)
         slots = kubelet_slots(lifetimes, containers)
-        return PodRequest(lifetimes, containers, kubelet_slots=slots)
+        return PodRequest("NVIDIA", lifetimes, containers, kubelet_slots=slots)
 
     def steady_mib(self, card: int) -> int:
         """Work out what it holds, on all cards together, while its apps run."""

@@ -15,6 +15,7 @@ from benchmarks.churn.taken import Taken
 from benchmarks.cluster import make_cluster
 from benchmarks.connection import AnswerUnusable
 from benchmarks.workloads import Section, WorkloadUnusable, load_workload
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.state.audit import audit
 from extender.state.events import NodeSeen, PodGone, PodSeen, Synced
@@ -22,7 +23,7 @@ from extender.state.ledger import Ledger
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 
-READER = PodReader(NVIDIA)
+READER = PodReader(Kinds([NVIDIA]))
 MIX = dict.fromkeys(("gpu_status", "plain_status"), 9.0) | dict.fromkeys(
     ("gpu_replaced", "plain_replaced"), 2.0
 )
@@ -44,7 +45,7 @@ def test_no_event_makes_a_card_overfull() -> None:
     nodes, pods = _cluster()
     ledger = Ledger()
     for node in nodes:
-        ledger.apply(NodeSeen(decode_node(node, NVIDIA)))
+        ledger.apply(NodeSeen(decode_node(node, [NVIDIA])))
     for pod in pods:
         ledger.apply(PodSeen(READER.read(pod)))
     ledger.apply(Synced())

@@ -13,6 +13,7 @@ from benchmarks.results import Limit
 from benchmarks.start.plan import Plan, Size
 from benchmarks.start.run import Started, more_resident, row_of
 from benchmarks.workloads import WorkloadUnusable, load_workload
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
@@ -53,8 +54,8 @@ def test_objects_grow_in_size_and_not_in_meaning() -> None:
     node, pod, *_ = make_cluster(1)["items"]
     shown_node = orjson.loads(orjson.dumps(node_as_shown(node)))
     shown_pod = orjson.loads(orjson.dumps(pod_as_shown(pod)))
-    reader = PodReader(NVIDIA)
-    assert decode_node(shown_node, NVIDIA) == decode_node(node, NVIDIA)
+    reader = PodReader(Kinds([NVIDIA]))
+    assert decode_node(shown_node, [NVIDIA]) == decode_node(node, [NVIDIA])
     assert reader.read(shown_pod) == reader.read(pod)
     assert len(orjson.dumps(shown_node)) > 5 * len(orjson.dumps(node))
     assert len(orjson.dumps(shown_pod)) > 3 * len(orjson.dumps(pod))

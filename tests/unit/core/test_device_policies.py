@@ -22,6 +22,7 @@ from extender.verbs.nominations import nominations
 from extender.verbs.verdicts import judge_node
 from extender.wire.device_policies import device_policy_of, on_one_numa_node, weights_of
 from tests.values import (
+    GPU,
     N1,
     app,
     card,
@@ -32,7 +33,9 @@ from tests.values import (
     pod,
     request,
     sidecar,
+    totals_of,
     uuids,
+    with_inventory,
 )
 
 
@@ -248,7 +251,7 @@ def linked_node(*cards: Device, links: dict[tuple[str, str], int]) -> Node:
     for (one, other), score in links.items():
         of_one = scores.setdefault(DeviceUUID(f"GPU-{one}"), {})
         of_one[DeviceUUID(f"GPU-{other}")] = score
-    return replace(node(N1, *cards), links=scores)
+    return with_inventory(node(N1, *cards), links=scores)
 
 
 @pytest.mark.parametrize(("wanted", "rows"), TOPOLOGY.values(), ids=TOPOLOGY)
@@ -288,9 +291,9 @@ def test_topology_without_scores(links: dict[tuple[str, str], int]) -> None:
 def test_topology_forgets_a_node_that_is_gone() -> None:
     """One that comes back without scores has none."""
     fleet = fleet_of([linked_node(*at(0, "a", "b"), links={("a", "b"): 60})])
-    assert fleet.links(N1) is not None
+    assert fleet.of(GPU).links(N1) is not None
     fleet.put(node(N1, *at(0, "a", "b")), ())
-    assert fleet.links(N1) is None
+    assert fleet.of(GPU).links(N1) is None
 
 
 MUTEX: Final = by("mutex")
@@ -326,7 +329,7 @@ def test_nobody_joins_a_mutex_pod() -> None:
     )
     assert verdict is not None
     assert "ExclusiveDeviceAllocateConflict" in {each.value for each in verdict.reasons}
-    totals = ledger.fleet.totals(NodeName("n1"))
+    totals = totals_of(ledger.fleet, NodeName("n1"))
     assert totals is not None
     assert totals.held_exclusively == {"GPU-a"}
     # It is judged without its own holding.

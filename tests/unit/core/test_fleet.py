@@ -13,7 +13,22 @@ from extender.core.holding import Holding
 from extender.core.model import DeviceUUID, NodeName, Usage
 from extender.core.placement import place
 from extender.core.reasons import Reason
-from tests.values import N1, N2, N3, app, card, fleet_of, held, node, request
+from tests.values import (
+    GPU,
+    GPUS,
+    N1,
+    N2,
+    N3,
+    app,
+    card,
+    fleet_of,
+    held,
+    inventory_of,
+    node,
+    request,
+    totals_of,
+    with_inventory,
+)
 
 A, B = card("GPU-a"), card("GPU-b", index=1)
 GPU_A, GPU_B, GPU_Z = DeviceUUID("GPU-a"), DeviceUUID("GPU-b"), DeviceUUID("GPU-z")
@@ -32,7 +47,7 @@ def cards_of(
     beside: Sequence[Holding] = (),
 ) -> Cards:
     """See the cards of a node that has some."""
-    cards = fleet.node(name, without, beside)
+    cards = fleet.of(GPU).node(name, without, beside)
     assert cards is not None
     return cards
 
@@ -49,10 +64,10 @@ def test_what_is_added_is_summed_by_card_and_taken_back_whole() -> None:
     fleet.add(first)
     fleet.add(held(N1, {"GPU-a": Usage(2, 1_000, 5), "GPU-b": Usage(1)}, kubelet=1))
     both = {GPU_A: Usage(3, 3_000, 35), GPU_B: Usage(1)}
-    assert fleet.totals(N1) == NodeTotals(both, frozenset(), 3, 0)
+    assert totals_of(fleet, N1) == NodeTotals(both, frozenset(), 3, 0)
     fleet.subtract(first)
     rest = {GPU_A: Usage(2, 1_000, 5), GPU_B: Usage(1)}
-    assert fleet.totals(N1) == NodeTotals(rest, frozenset(), 1, 0)
+    assert totals_of(fleet, N1) == NodeTotals(rest, frozenset(), 1, 0)
 
 
 def test_a_card_that_the_node_does_not_show_counts_nowhere() -> None:
@@ -60,37 +75,37 @@ def test_a_card_that_the_node_does_not_show_counts_nowhere() -> None:
     fleet = fleet_of([node(N1, A)])
     elsewhere = held(N1, {"GPU-z": Usage(1, 5_000)}, kubelet=1)
     fleet.add(elsewhere)
-    assert fleet.totals(N1) == replace(NOTHING_HELD, kubelet_slots=1)
+    assert totals_of(fleet, N1) == replace(NOTHING_HELD, kubelet_slots=1)
     fleet.subtract(elsewhere)
-    assert fleet.totals(N1) == NOTHING_HELD
+    assert totals_of(fleet, N1) == NOTHING_HELD
 
 
 def test_a_holding_on_an_unknown_node_counts_nowhere() -> None:
     """Neither there nor on any other node."""
     fleet = fleet_of([node(N1, A)])
     fleet.add(held(N2, {"GPU-a": Usage(1, 5_000)}))
-    assert fleet.totals(N2) is None
-    assert fleet.totals(N1) == NOTHING_HELD
+    assert totals_of(fleet, N2) is None
+    assert totals_of(fleet, N1) == NOTHING_HELD
 
 
 def test_the_same_uuid_on_two_nodes_is_two_cards() -> None:
     """Each has its own totals."""
     fleet = fleet_of([node(N1, A), node(N2, A)], [held(N1, {"GPU-a": Usage(1)})])
-    assert fleet.totals(N1) == replace(NOTHING_HELD, used={GPU_A: Usage(1)})
-    assert fleet.totals(N2) == NOTHING_HELD
+    assert totals_of(fleet, N1) == replace(NOTHING_HELD, used={GPU_A: Usage(1)})
+    assert totals_of(fleet, N2) == NOTHING_HELD
 
 
 def test_quarantines_are_counted_so_two_need_two_mendings() -> None:
     """A card is free again when the last of them is gone."""
     fleet = fleet_of([node(N1, A)])
     one = Holding(N1, {}, quarantined=(GPU_A, GPU_Z))
-    other = Holding(N1, {}, quarantined=(GPU_A,), hides_devices=True)
+    other = Holding(N1, {}, quarantined=(GPU_A,), hides=GPUS)
     fleet.add(one)
     fleet.add(other)
     fleet.subtract(one)
-    assert fleet.totals(N1) == replace(NOTHING_HELD, quarantined=frozenset({GPU_A}))
+    assert totals_of(fleet, N1) == replace(NOTHING_HELD, quarantined=frozenset({GPU_A}))
     fleet.subtract(other)
-    assert fleet.totals(N1) == NOTHING_HELD
+    assert totals_of(fleet, N1) == NOTHING_HELD
 
 
 @pytest.mark.parametrize(
@@ -108,20 +123,20 @@ def test_a_node_is_closed_where_hidden_devices_are_named_by_none_of_its_cards(
 ) -> None:
     """Named by nothing, or by cards that the node does not have."""
     fleet = fleet_of([node(N1, A)])
-    holding = Holding(N1, {}, quarantined=named, hides_devices=hides)
+    holding = Holding(N1, {}, quarantined=named, hides=GPUS if hides else frozenset())
     fleet.add(holding)
-    totals = fleet.totals(N1)
+    totals = totals_of(fleet, N1)
     assert totals is not None
     assert totals.closures == closures
     fleet.subtract(holding)
-    assert fleet.totals(N1) == NOTHING_HELD
+    assert totals_of(fleet, N1) == NOTHING_HELD
 
 
 def test_a_node_that_is_put_again_has_what_is_passed_and_nothing_else() -> None:
     """Its former totals do not stay, its former cards neither."""
     fleet = fleet_of([node(N1, A)], [held(N1, {"GPU-a": Usage(1, 5_000)}, kubelet=1)])
     fleet.put(node(N1, B), [held(N1, {"GPU-b": Usage(2)}, kubelet=2)])
-    assert fleet.totals(N1) == NodeTotals({GPU_B: Usage(2)}, frozenset(), 2, 0)
+    assert totals_of(fleet, N1) == NodeTotals({GPU_B: Usage(2)}, frozenset(), 2, 0)
 
 
 def test_a_freed_column_is_used_again_with_nothing_left_in_it() -> None:
@@ -132,15 +147,15 @@ def test_a_freed_column_is_used_again_with_nothing_left_in_it() -> None:
         [
             held(N1, {"GPU-s": Usage(5, 5_000, 50)}, kubelet=5),
             Holding(N1, {}, quarantined=(DeviceUUID("GPU-s"),)),
-            Holding(N1, {}, hides_devices=True),
+            Holding(N1, {}, hides=GPUS),
         ],
     )
     fleet.remove(N1)
     fleet.put(node(N3, card("GPU-c"), card("GPU-d", index=1)), [])
     cards = cards_of(fleet, N3)
-    (bucket,) = fleet._buckets
+    (bucket,) = fleet.of(GPU)._buckets
     assert bucket.cards().node_count == 2
-    assert fleet.totals(N3) == NodeTotals(
+    assert totals_of(fleet, N3) == NodeTotals(
         {DeviceUUID("GPU-c"): Usage(), DeviceUUID("GPU-d"): Usage()}, frozenset(), 0, 0
     )
     assert not (cards.is_unhealthy | cards.is_cordoned | cards.is_mig).any()
@@ -154,7 +169,7 @@ def test_an_empty_column_has_no_cards() -> None:
     """It is judged with the others, quietly, and never asked for."""
     fleet = fleet_of([node(N1, A), node(N2, B)])
     fleet.remove(N1)
-    (bucket,) = fleet._buckets
+    (bucket,) = fleet.of(GPU)._buckets
     cards = bucket.cards()
     assert not cards.exists[:, 0].any()
     assert cards.card_counts[0] == 0
@@ -164,8 +179,8 @@ def test_an_empty_column_has_no_cards() -> None:
 
 def test_a_freed_column_tells_of_no_card() -> None:
     """Nothing can be counted there any more."""
-    bucket = Bucket(1, Interned())
-    column = bucket.put(node(N1, A))
+    bucket = Bucket(1, Interned(), GPU)
+    column = bucket.put(inventory_of(node(N1, A)))
     bucket.free(column)
     bucket.count(column, held(N1, {"GPU-a": Usage(1)}), 1)
     assert bucket.totals_at(column) == NodeTotals({}, frozenset(), 0, 0)
@@ -180,7 +195,7 @@ def test_buckets_grow_and_keep_what_they_have() -> None:
         fleet.put(node(name, card("GPU-a", memory=number + 1)), [holding])
     for number, name in enumerate(names(100)):
         totals = NodeTotals({GPU_A: Usage(1, number)}, frozenset(), number, 0)
-        assert fleet.totals(name) == totals
+        assert totals_of(fleet, name) == totals
     sizes = [cards_of(fleet, name).capacity[1, 0, 0] for name in names(100)]
     assert sizes == [number + 1 for number in range(100)]
 
@@ -201,7 +216,7 @@ def test_nodes_of_other_widths_each_have_their_own_cards() -> None:
     fleet = fleet_of([node(N1, A), node(N2, A, B), node(N3, B)])
     found = [uuids_of(cards_of(fleet, name)) for name in (N1, N2, N3)]
     assert found == [[GPU_A], [GPU_A, GPU_B], [GPU_B]]
-    assert fleet.node(NodeName("n9")) is None
+    assert fleet.of(GPU).node(NodeName("n9")) is None
 
 
 @pytest.mark.parametrize("asked", [1, 4, 5, 10])
@@ -210,7 +225,7 @@ def test_few_of_many_nodes_are_copied_out(asked: int) -> None:
     fleet = fleet_of([node(name, A) for name in names(10)])
     for number, name in enumerate(names(10)):
         fleet.add(held(name, {"GPU-a": Usage(1, number)}))
-    (bucket,) = fleet._buckets
+    (bucket,) = fleet.of(GPU)._buckets
     wanted = np.arange(10)[::-1][:asked]
     cards, columns = bucket.cards().narrowed(wanted)
     assert cards.used[1, 0, columns].tolist() == wanted.tolist()
@@ -220,21 +235,21 @@ def test_few_of_many_nodes_are_copied_out(asked: int) -> None:
 def test_a_holding_is_left_out_on_its_node_only() -> None:
     """And the fleet itself stays as it is."""
     own = Holding(
-        N1, {GPU_A: Usage(1, 5_000, 10)}, 3, quarantined=(GPU_B,), hides_devices=True
+        N1, {GPU_A: Usage(1, 5_000, 10)}, {GPU: 3}, quarantined=(GPU_B,), hides=GPUS
     )
     fleet = fleet_of([node(N1, A, B), node(N2, A, B), node(N3, A)], [own])
     fleet.add(held(N2, {"GPU-a": Usage(1, 7_000)}))
-    before = [fleet.totals(name) for name in (N1, N2, N3)]
+    before = [totals_of(fleet, name) for name in (N1, N2, N3)]
     seen = [cards_of(fleet, name, own) for name in (N1, N2, N3)]
     assert [cards.used[1].sum() for cards in seen] == [0, 7_000, 0]
     assert [cards.kubelet_slots[0] for cards in seen] == [0, 0, 0]
     assert not any(cards.quarantines.any() for cards in seen)
-    assert [fleet.totals(name) for name in (N1, N2, N3)] == before
+    assert [totals_of(fleet, name) for name in (N1, N2, N3)] == before
 
 
 def test_what_is_seen_of_a_bucket_cannot_be_written() -> None:
     """The fleet alone changes its totals."""
-    (bucket,) = fleet_of([node(N1, A)])._buckets
+    (bucket,) = fleet_of([node(N1, A)]).of(GPU)._buckets
     for array in bucket.cards().arrays().values():
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
@@ -245,12 +260,12 @@ def test_what_is_written_into_a_copy_stays_there() -> None:
     fleet = fleet_of([node(N1, A)])
     for array in cards_of(fleet, N1).arrays().values():
         array[...] = 1
-    assert fleet.totals(N1) == NOTHING_HELD
+    assert totals_of(fleet, N1) == NOTHING_HELD
 
 
 def test_a_closure_is_left_out_on_its_node_only() -> None:
     """The node is open for the pod that closes it, and for nobody else."""
-    own = Holding(N1, {}, hides_devices=True)
+    own = Holding(N1, {}, hides=GPUS)
     fleet = fleet_of([node(N1, A), node(N2, A)], [own])
     without = [cards_of(fleet, name, own).closures.tolist() for name in (N1, N2)]
     unchanged = [cards_of(fleet, name).closures.tolist() for name in (N1, N2)]
@@ -267,11 +282,11 @@ def test_holdings_are_counted_besides_for_one_question_only() -> None:
         held(N2, {"GPU-a": Usage(1, 1)}),
         held(N3, {"GPU-a": Usage(1, 9_000)}),
     ]
-    before = [fleet.totals(name) for name in (N1, N2)]
+    before = [totals_of(fleet, name) for name in (N1, N2)]
     seen = [cards_of(fleet, name, own, coming) for name in (N1, N2)]
     assert [cards.used[1, 0].tolist() for cards in seen] == [[110], [1]]
-    assert fleet.node(N3, own, coming) is None
-    assert [fleet.totals(name) for name in (N1, N2)] == before
+    assert fleet.of(GPU).node(N3, own, coming) is None
+    assert [totals_of(fleet, name) for name in (N1, N2)] == before
 
 
 def test_a_node_without_cards_that_count_says_why() -> None:
@@ -279,11 +294,13 @@ def test_a_node_without_cards_that_count_says_why() -> None:
     fleet = fleet_of(
         [
             node(N1, A),
-            replace(node(N2, A), allocatable_slots=0),
-            replace(node(N3, A), inventory_problem="no JSON"),
+            with_inventory(node(N2, A), allocatable_slots=0),
+            with_inventory(node(N3, A), problem="no JSON"),
         ]
     )
-    assert [fleet.why_unusable(name) for name in (N1, N2, N3, NodeName("n9"))] == [
+    assert [
+        fleet.of(GPU).why_unusable(name) for name in (N1, N2, N3, NodeName("n9"))
+    ] == [
         None,
         Reason.NODE_UNREGISTERED,
         Reason.NODE_REGISTRATION_UNREADABLE,
@@ -293,23 +310,23 @@ def test_a_node_without_cards_that_count_says_why() -> None:
 
 def test_a_node_that_goes_is_forgotten_and_may_go_again() -> None:
     """Also one that had no cards; the reason is then that it is unknown."""
-    fleet = fleet_of([node(N1, A), replace(node(N2, A), inventory_problem="no JSON")])
+    fleet = fleet_of([node(N1, A), with_inventory(node(N2, A), problem="no JSON")])
     for name in (N1, N2, N1, N3):
         fleet.remove(name)
-        assert fleet.totals(name) is None
-        assert fleet.why_unusable(name) is Reason.NODE_UNREGISTERED
-        assert fleet.node(name) is None
+        assert totals_of(fleet, name) is None
+        assert fleet.of(GPU).why_unusable(name) is Reason.NODE_UNREGISTERED
+        assert fleet.of(GPU).node(name) is None
 
 
 def test_a_node_may_lose_its_cards_and_have_them_back() -> None:
     """In between it is unregistered, and what is held there is passed again."""
     fleet, holding = fleet_of([node(N1, A)]), held(N1, {"GPU-a": Usage(1, 20_000)})
     fleet.add(holding)
-    fleet.put(replace(node(N1), devices=None), [holding])
-    assert fleet.totals(N1) is None
-    assert fleet.why_unusable(N1) is Reason.NODE_UNREGISTERED
+    fleet.put(with_inventory(node(N1), devices=None), [holding])
+    assert totals_of(fleet, N1) is None
+    assert fleet.of(GPU).why_unusable(N1) is Reason.NODE_UNREGISTERED
     fleet.put(node(N1, A), [holding])
-    assert fleet.totals(N1) == replace(NOTHING_HELD, used={GPU_A: Usage(1, 20_000)})
+    assert totals_of(fleet, N1) == replace(NOTHING_HELD, used={GPU_A: Usage(1, 20_000)})
 
 
 def test_cards_stand_by_index_then_uuid() -> None:

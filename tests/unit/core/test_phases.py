@@ -187,7 +187,11 @@ def test_the_phases_come_in_start_order_with_the_steady_one_last() -> None:
 
 def test_a_row_that_names_a_card_twice_holds_two_slots_there() -> None:
     """Each share takes a slot, as the plugin hands out one id for each."""
-    row = (Share(GPU_A, 3_000, 30), Share(GPU_A, 3_000, 30), Share(GPU_B, 1_000, 0))
+    row = (
+        Share(GPU_A, 3_000, 30, "NVIDIA"),
+        Share(GPU_A, 3_000, 30, "NVIDIA"),
+        Share(GPU_B, 1_000, 0, "NVIDIA"),
+    )
     (usage,) = container_usages([Lifetime.APP], (row,))
     assert usage.held == {GPU_A: Usage(2, 6_000, 60), GPU_B: Usage(1, 1_000, 0)}
 
@@ -195,7 +199,7 @@ def test_a_row_that_names_a_card_twice_holds_two_slots_there() -> None:
 def test_an_empty_row_holds_nothing_and_keeps_its_place() -> None:
     """Rows belong to containers by position."""
     lifetimes = [Lifetime.INIT, Lifetime.SIDECAR, Lifetime.APP]
-    usages = container_usages(lifetimes, ((), (Share(GPU_A, 1, 0),), ()))
+    usages = container_usages(lifetimes, ((), (Share(GPU_A, 1, 0, "NVIDIA"),), ()))
     assert [usage.lifetime for usage in usages] == lifetimes
     assert [dict(usage.held) for usage in usages] == [{}, {GPU_A: Usage(1, 1)}, {}]
 

@@ -9,7 +9,7 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import NodeName, PodRequest, Usage
 from tests.counting import Work, counted_arrays, work_of
-from tests.values import app, card, fleet_of, held, node, request
+from tests.values import GPU, app, card, fleet_of, held, node, request
 
 NAMES = [NodeName(f"node-{number}") for number in range(100)]
 KEPT = NAMES[60:]
@@ -42,14 +42,14 @@ def widened(fleet: Fleet) -> None:
 
 def fits(fleet: Fleet, names: Sequence[NodeName], wanted: PodRequest) -> list[NodeName]:
     """Name the nodes that can hold a request."""
-    answers = fleet.answers(names, wanted)
+    answers = fleet.answers(names, [wanted])
     return [name for name, one in zip(names, answers.fits, strict=True) if one]
 
 
 def is_remembered(fleet: Fleet, names: Sequence[NodeName], wanted: PodRequest) -> bool:
     """Fill a bucket's cards behind its back, ask again, and empty them."""
     before = fits(fleet, names, wanted)
-    used = fleet._buckets[0]._cards.used
+    used = fleet.of(GPU)._buckets[0]._cards.used
     used[MEMORY] += 24_000
     again = fits(fleet, names, wanted)
     used[MEMORY] -= 24_000

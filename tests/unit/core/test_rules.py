@@ -4,7 +4,7 @@ Cards have 10 slots, 24,000 MiB and 100 percent unless a row says otherwise.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -22,6 +22,8 @@ from extender.core.reasons import CODES, Reason, joined
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
 from tests.values import (
+    GPU,
+    GPUS,
     IDLE_APP,
     N1,
     N2,
@@ -36,6 +38,7 @@ from tests.values import (
     pod,
     request,
     sidecar,
+    with_inventory,
 )
 
 ONE = request(app())
@@ -207,7 +210,9 @@ USE = {
     "all of a card without memory is refused": Asked(
         (card("GPU-a", memory=0),), request(app(None, percent=100)), unresolvable=MEMORY
     ),
-    "a need of 0 MiB is refused": Asked((A,), request(app(0)), unresolvable=MEMORY),
+    "a kind without memory needs none": Asked(
+        (card("GPU-a", memory=0),), request(app(0))
+    ),
     "the last percent serves": Asked(
         (A,), request(app(cores=30)), use={"GPU-a": Usage(1, 1, 70)}
     ),
@@ -504,7 +509,7 @@ def test_a_card_that_an_unreadable_allocation_names_counts_as_full() -> None:
 def test_a_node_with_an_unreadable_allocation_that_names_no_card_takes_nobody() -> None:
     """This is told before anything else of the node; it passes when mended."""
     fleet = fleet_of([node(N1, A)])
-    unreadable = Holding(N1, {}, kubelet_slots=10, hides_devices=True)
+    unreadable = Holding(N1, {}, kubelet_slots={GPU: 10}, hides=GPUS)
     fleet.add(unreadable)
     refused = filter_nodes(fleet, pod("p", ONE), [N1], None)
     fleet.subtract(unreadable)
@@ -525,9 +530,9 @@ def test_use_is_told_behind_quarantine() -> None:
 
 def test_nodes_without_cards_that_count_are_told_apart() -> None:
     """Unknown, without cards, without a live plugin; or unreadable."""
-    unreadable = replace(node(N1, A), inventory_problem="no JSON")
-    silent = replace(node(N2, A), allocatable_slots=0)
-    bare = replace(node(N3), devices=None)
+    unreadable = with_inventory(node(N1, A), problem="no JSON")
+    silent = with_inventory(node(N2, A), allocatable_slots=0)
+    bare = with_inventory(node(N3), devices=None)
     fleet = fleet_of([unreadable, silent, bare])
     decision = filter_nodes(fleet, pod("p", ONE), [N1, N2, N3, N4], None)
     assert decision.unresolvable == {

@@ -13,7 +13,6 @@ from extender.core.model import (
     DeviceUUID,
     NodeName,
     PodPhase,
-    PodRequest,
     PodStatus,
     PodUID,
     Release,
@@ -37,6 +36,8 @@ from extender.state.holdings import Footing, Reservation, Standing
 from extender.state.ledger import Ledger
 from extender.verbs.filter import filter_nodes
 from tests.values import (
+    GPU,
+    GPUS,
     IDLE_APP,
     N1,
     N2,
@@ -49,6 +50,8 @@ from tests.values import (
     request,
     row,
     sidecar,
+    totals_of,
+    with_inventory,
 )
 
 GPU_A, GPU_Z = DeviceUUID("GPU-a"), DeviceUUID("GPU-z")
@@ -57,7 +60,7 @@ TWENTY = request(app(20_000, cores=30))
 ROWS = (row(("GPU-a", 20_000, 30)),)
 UNBOUND = pod("p", TWENTY)
 BOUND = pod("p", TWENTY, on=N1, allocation=ROWS)
-TORN = UnreadableAllocation("torn", ())
+TORN = UnreadableAllocation("torn", (), GPUS)
 RUNNING = ContainerStatus(RunState.RUNNING, has_started=True)
 WAITING = ContainerStatus(RunState.WAITING)
 EXITED = ContainerStatus(RunState.TERMINATED, 0, 60.0, has_started=True)
@@ -73,7 +76,7 @@ def ledger_after(*events: Event) -> Ledger:
 
 def used(ledger: Ledger, name: NodeName = N1) -> tuple[int, int, int, int]:
     """Read slots, MiB and percent of GPU-a, and kubelet's device ids."""
-    totals = ledger.fleet.totals(name)
+    totals = totals_of(ledger.fleet, name)
     assert totals is not None
     usage = totals.used[GPU_A]
     return usage.slots, usage.memory_mib, usage.core_percent, totals.kubelet_slots
@@ -223,7 +226,7 @@ STORIES = {
     "a node whose cards go and come keeps what is held": Story(
         (
             PodSeen(BOUND),
-            NodeSeen(replace(node(N1), devices=None)),
+            NodeSeen(with_inventory(node(N1), devices=None)),
             NodeSeen(node(N1, A)),
         ),
         TAKEN,
@@ -303,7 +306,7 @@ def test_a_card_is_known_by_its_uuid_not_its_index() -> None:
         PodSeen(holder),
         NodeSeen(node(N1, card("GPU-b"))),
     )
-    totals = ledger.fleet.totals(N1)
+    totals = totals_of(ledger.fleet, N1)
     assert totals is not None
     assert totals.used == {DeviceUUID("GPU-b"): Usage(1, 20_000)}
     assert refusals(ledger, 8_000) == {N1: "CardInsufficientMemory"}
@@ -324,7 +327,7 @@ def test_a_machine_of_the_same_name_starts_empty() -> None:
     assert refusals(ledger, 20_000) == {}
     ledger.apply(PodGone(BOUND.uid))
     empty = NodeTotals({GPU_Z: Usage()}, frozenset(), 0, 0)
-    assert ledger.fleet.totals(N1) == empty
+    assert totals_of(ledger.fleet, N1) == empty
     assert audit(ledger) == []
 
 
@@ -336,7 +339,9 @@ def test_the_same_machine_comes_back_with_its_pods() -> None:
 
 def test_a_lost_registration_is_not_a_lost_charge() -> None:
     """Meanwhile the node is unregistered."""
-    ledger = ledger_after(PodSeen(BOUND), NodeSeen(replace(node(N1), devices=None)))
+    ledger = ledger_after(
+        PodSeen(BOUND), NodeSeen(with_inventory(node(N1), devices=None))
+    )
     assert refusals(ledger, 8_000) == {N1: "node unregistered"}
     ledger.apply(NodeSeen(node(N1, A)))
     assert refusals(ledger, 8_000) == {N1: "CardInsufficientMemory"}
@@ -387,7 +392,7 @@ def torn(
     return PodSeen(
         replace(
             BOUND,
-            allocation=UnreadableAllocation("torn", named),
+            allocation=UnreadableAllocation("torn", named, GPUS),
             status=status or PodStatus(phase=PodPhase.RUNNING),
             request_problem=problem,
         )
@@ -525,7 +530,7 @@ TEARS = {
 def test_an_allocation_that_cannot_be_read_is_held_against_its_node(case: Torn) -> None:
     """Each claim of the table holds; kubelet's ids count unless the pod is over."""
     ledger = ledger_after(*case.shown)
-    totals = ledger.fleet.totals(N1)
+    totals = totals_of(ledger.fleet, N1)
     standing = ledger.standing(BOUND.uid)
     assert totals is not None
     assert standing is not None
@@ -544,7 +549,7 @@ def test_the_ledger_tells_nodes_pods_and_places() -> None:
     """As the API shows them, and as reserved."""
     ledger = ledger_after(RESERVE)
     charge = {GPU_A: Usage(1, 20_000, 30)}
-    holding = Holding(N1, charge, 1)
+    holding = Holding(N1, charge, {GPU: 1})
     assert dict(ledger.nodes) == {N1: node(N1, A), N2: node(N2, A)}
     assert dict(ledger.pods) == {UNBOUND.uid: UNBOUND}
     assert ledger.reservation(UNBOUND.uid) == Reservation(N1, ROWS)
@@ -602,18 +607,18 @@ def test_holdings_are_kept_for_nodes_that_are_away() -> None:
     assert [holding.charge for holding in ledger.holdings_on(N1)] == [
         {GPU_A: Usage(1, 20_000, 30)}
     ]
-    assert ledger.fleet.totals(N1) is None
+    assert totals_of(ledger.fleet, N1) is None
 
 
 def test_nodes_that_come_as_objects_are_not_recorded() -> None:
     """They show their own cards, with what is held there; others are as known."""
     ledger = ledger_after(PodSeen(BOUND))
     brought = ledger.fleet_of([node(N1, card("GPU-a", memory=80_000))])
-    totals = brought.totals(N1)
+    totals = totals_of(brought, N1)
     assert totals is not None
     assert totals.used == {GPU_A: Usage(1, 20_000, 30)}
     assert brought.totals(N2) == ledger.fleet.totals(N2)
-    assert brought.totals(NodeName("n9")) is None
+    assert totals_of(brought, NodeName("n9")) is None
     assert ledger.nodes[N1] == node(N1, A)
     assert ledger.fleet_of([]) is ledger.fleet
 
@@ -670,7 +675,7 @@ def test_the_audit_finds_a_total_that_its_pods_do_not_add_up_to() -> None:
     ledger.fleet.add(held(N1, {"GPU-a": Usage(0, 1)}))
     right = NodeTotals({GPU_A: Usage(1, 20_000, 30)}, frozenset(), 1, 0)
     wrong = replace(right, used={GPU_A: Usage(1, 20_001, 30)})
-    assert audit(ledger) == [Difference(f"node {N1}", wrong, right)]
+    assert audit(ledger) == [Difference(f"node {N1}", {GPU: wrong}, {GPU: right})]
 
 
 @pytest.mark.parametrize(
@@ -680,7 +685,7 @@ def test_the_audit_finds_a_total_that_its_pods_do_not_add_up_to() -> None:
         held(N1, {"GPU-a": Usage(0, 0, 1)}),
         held(N1, {}, kubelet=1),
         Holding(N1, {}, quarantined=(GPU_A,)),
-        Holding(N1, {}, hides_devices=True),
+        Holding(N1, {}, hides=GPUS),
     ],
     ids=["slots", "percent", "device ids", "quarantine", "closure"],
 )
@@ -698,7 +703,7 @@ def test_the_audit_finds_a_node_that_was_forgotten() -> None:
     ledger = ledger_after()
     ledger.fleet.remove(N2)
     (difference,) = audit(ledger)
-    assert (difference.subject, difference.recorded) == (f"node {N2}", None)
+    assert (difference.subject, difference.recorded) == (f"node {N2}", {})
 
 
 def test_rows_are_charged_by_position() -> None:
@@ -851,7 +856,7 @@ def test_a_list_is_judged_by_the_same_release() -> None:
         (unseen, 3_000),
         (replace(unseen, release=Release.NEVER), 20_000),
     ):
-        totals = ledger.fleet_as_listed(N1, [listed], PodUID("another")).totals(N1)
+        totals = totals_of(ledger.fleet_as_listed(N1, [listed], PodUID("another")), N1)
         assert totals is not None
         assert totals.used[GPU_A].memory_mib == memory_mib
 
@@ -865,7 +870,7 @@ def test_a_garbled_annotation_of_a_pod_without_gpus_closes_no_node() -> None:
         allocation=TORN,
         status=PodStatus(phase=PodPhase.RUNNING, containers=(RUNNING,)),
     )
-    totals = ledger_after(PodSeen(cpu_only)).fleet.totals(N1)
+    totals = totals_of(ledger_after(PodSeen(cpu_only)).fleet, N1)
     assert totals is not None
     assert totals.closures == 0
 
@@ -886,7 +891,7 @@ def test_an_addition_after_its_deletion_changes_nothing() -> None:
 def test_a_reserved_pod_of_which_little_can_be_read_is_quarantined() -> None:
     """Rows were chosen for containers that are not read any more."""
     ledger = ledger_after(Reserved(UNBOUND, N1, ROWS))
-    remains = replace(BOUND, containers=(), request=PodRequest((), ()), allocation=TORN)
+    remains = replace(BOUND, containers=(), requests=(), allocation=TORN)
     ledger.apply(PodSeen(remains))
     standing = ledger.standing(BOUND.uid)
     assert standing is not None

@@ -26,7 +26,18 @@ from extender.state.events import (
 )
 from extender.state.ledger import Ledger
 from extender.state.overfull import Cause
-from tests.values import N1, N2, app, card, init, node, pod, request, row
+from tests.values import (
+    N1,
+    N2,
+    app,
+    card,
+    init,
+    node,
+    pod,
+    request,
+    row,
+    with_inventory,
+)
 
 A: Final = card("GPU-a")
 NODE: Final = node(N1, A, allocatable=30)
@@ -158,7 +169,7 @@ def test_shrunk() -> None:
 def test_cause_outlasts_a_silent_plugin() -> None:
     """While no card counts nothing is judged; then it is the same fault as before."""
     ledger = ledger_with(bound("p"), bound("q"))
-    ledger.apply(NodeSeen(replace(NODE, allocatable_slots=0)))
+    ledger.apply(NodeSeen(with_inventory(NODE, allocatable_slots=0)))
     assert causes(ledger) == {"GPU-a": "inherited"}
     ledger.apply(NodeSeen(NODE))
     assert causes(ledger) == {"GPU-a": "inherited"}

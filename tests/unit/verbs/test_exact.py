@@ -7,13 +7,15 @@ import pytest
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import DeviceUUID, NodeName, Usage
+from extender.core.model import NodeName, Usage
 from extender.core.policies import Burst
 from extender.verbs.exact import choose_node
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, node, pod
+from tests.values import held
 
 NAMES: Final = ("n1", "n2", "n3")
 GIB: Final = 1024
@@ -32,11 +34,11 @@ def chosen(
     fleet = Fleet()
     for name in NAMES:
         shown = node(name).gpu("GPU-a", memory=24 * GIB).build()
-        held = [holding(name, used_gib[name])] if used_gib.get(name) else []
-        fleet.put(decode_node(shown, NVIDIA), held)
+        holdings = [holding(name, used_gib[name])] if used_gib.get(name) else []
+        fleet.put(decode_node(shown, [NVIDIA]), holdings)
     return choose_node(
         fleet,
-        PodReader(NVIDIA).read(wanted.build()),
+        PodReader(Kinds([NVIDIA])).read(wanted.build()),
         [NodeName(name) for name in NAMES if used_gib.get(name, 0) <= 16],
         None,
         expected=[holding(name, gib) for name, gib in expected],
@@ -47,7 +49,7 @@ def chosen(
 
 def holding(name: str, gib: int) -> Holding:
     """Hold memory on the card of a node."""
-    return Holding(NodeName(name), {DeviceUUID("GPU-a"): Usage(1, gib * GIB, 0)}, 1)
+    return held(NodeName(name), {"GPU-a": Usage(1, gib * GIB, 0)}, kubelet=1)
 
 
 CHOSEN: dict[str, tuple[str, PodBuilder, dict[str, int], list[tuple[str, int]]]] = {

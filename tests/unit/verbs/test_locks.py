@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName, Pod, PodUID
 from extender.verbs.locks import SeenLock, is_gone, judge_lock
@@ -105,4 +106,4 @@ def test_gone() -> None:
 
 def read(builder: PodBuilder) -> Pod:
     """Read a pod from the wire."""
-    return PodReader(NVIDIA).read(builder.build())
+    return PodReader(Kinds([NVIDIA])).read(builder.build())

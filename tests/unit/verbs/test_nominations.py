@@ -3,6 +3,7 @@
 import pytest
 
 from extender.core.holding import Holding
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import DeviceUUID, NodeName, Pod, Share
 from extender.service.nominated import NominatedRoom
@@ -14,7 +15,7 @@ from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from tests.builders import node, pod
 
-READER = PodReader(NVIDIA)
+READER = PodReader(Kinds([NVIDIA]))
 N1 = NodeName("n1")
 FULL = "CardInsufficientMemory"
 
@@ -42,7 +43,7 @@ def ledger() -> Ledger:
     """One node with one card of 24000 MiB."""
     ledger = Ledger()
     shown = node("n1").gpu("GPU-a", memory=24_000).build()
-    ledger.apply(NodeSeen(decode_node(shown, NVIDIA)))
+    ledger.apply(NodeSeen(decode_node(shown, [NVIDIA])))
     return ledger
 
 
@@ -94,13 +95,13 @@ def test_room_is_held_before_the_victims_are_gone(ledger: Ledger) -> None:
 def test_bind_leaves_the_room_that_filter_held(ledger: Ledger) -> None:
     """By spread, the small pod would take the idle card that the rival needs whole."""
     shown = node("n1").gpu("GPU-a", memory=24_000).gpu("GPU-b", memory=24_000).build()
-    ledger.apply(NodeSeen(decode_node(shown, NVIDIA)))
+    ledger.apply(NodeSeen(decode_node(shown, [NVIDIA])))
     ledger.apply(PodSeen(victim("half", 12_000)))
     ledger.apply(PodSeen(asking("rival", 24_000, priority=10, nominated="n1")))
     small = asking("small", 4_000)
     nominated = held_before(ledger, small)
     allocation = choose_devices(ledger.fleet, small, N1, None, nominated)
-    assert allocation == ((Share(DeviceUUID("GPU-a"), 4_000, 0),),)
+    assert allocation == ((Share(DeviceUUID("GPU-a"), 4_000, 0, "NVIDIA"),),)
 
 
 def test_two_nominated_pods_are_counted_side_by_side(ledger: Ledger) -> None:
@@ -135,7 +136,7 @@ def test_nomination_to_a_node_that_is_gone_holds_nothing(ledger: Ledger) -> None
 def test_nominated_pods_see_each_other(ledger: Ledger) -> None:
     """20000 twice take both cards, not one of them twice."""
     shown = node("n1").gpu("GPU-a", memory=24_000).gpu("GPU-b", memory=24_000).build()
-    ledger.apply(NodeSeen(decode_node(shown, NVIDIA)))
+    ledger.apply(NodeSeen(decode_node(shown, [NVIDIA])))
     for name in ("one", "other"):
         ledger.apply(PodSeen(asking(name, 20_000, priority=10, nominated="n1")))
     assert judged(ledger, asking("late", 8_000)).failed == {N1: FULL}
@@ -144,7 +145,7 @@ def test_nominated_pods_see_each_other(ledger: Ledger) -> None:
 def test_the_most_important_nominated_pod_chooses_first(ledger: Ledger) -> None:
     """Whatever the names say."""
     shown = node("n1").gpu("GPU-a", memory=24_000).gpu("GPU-b", memory=12_000).build()
-    ledger.apply(NodeSeen(decode_node(shown, NVIDIA)))
+    ledger.apply(NodeSeen(decode_node(shown, [NVIDIA])))
     ledger.apply(PodSeen(asking("a-low", 10_000, priority=5, nominated="n1")))
     ledger.apply(PodSeen(asking("z-high", 10_000, priority=10, nominated="n1")))
     assert judged(ledger, asking("late", 20_000, priority=7)).failed == {N1: FULL}

@@ -1,7 +1,5 @@
 """What a person reads of one node that refuses a pod: numbers as they were then."""
 
-from dataclasses import replace
-
 from extender.core.model import DeviceUUID, Usage
 from extender.core.reasons import Reason
 from extender.verbs.verdicts import (
@@ -11,6 +9,7 @@ from extender.verbs.verdicts import (
     judge_node,
 )
 from tests.values import (
+    GPU,
     IDLE_APP,
     N1,
     app,
@@ -22,6 +21,7 @@ from tests.values import (
     pod,
     request,
     sidecar,
+    with_inventory,
 )
 
 A, B = card("GPU-a"), card("GPU-b", index=1, model="NVIDIA L4", is_healthy=False)
@@ -53,6 +53,7 @@ def test_each_card_tells_what_was_free_when_the_container_came() -> None:
     wanted = request(sidecar(5_000, cores=30), app(15_001, cores=10))
     assert judge_node(fleet, pod("p", wanted), N1, None) == NodeVerdict(
         N1,
+        kind=GPU,
         container="c1",
         wanted_cards=1,
         card_count=2,
@@ -101,6 +102,7 @@ def test_an_unresolvable_verdict_has_the_numbers_of_the_empty_node() -> None:
     assert verdict == NodeVerdict(
         N1,
         is_unresolvable=True,
+        kind=GPU,
         container="c0",
         wanted_cards=1,
         card_count=1,
@@ -153,6 +155,7 @@ def test_a_node_that_refuses_as_a_whole_asks_no_card() -> None:
         N1,
         Reason.NODE_INSUFFICIENT_DEVICE,
         is_unresolvable=True,
+        kind=GPU,
         wanted_cards=3,
         card_count=1,
         kubelet_slots=KubeletSlots(needed=6, taken=0, allocatable=10),
@@ -160,6 +163,7 @@ def test_a_node_that_refuses_as_a_whole_asks_no_card() -> None:
     assert judge_node(fleet, pod("q", too_many), N1, None) == NodeVerdict(
         N1,
         Reason.KUBELET_SLOTS_EXHAUSTED,
+        kind=GPU,
         wanted_cards=1,
         card_count=1,
         kubelet_slots=KubeletSlots(needed=2, taken=9, allocatable=10),
@@ -168,13 +172,13 @@ def test_a_node_that_refuses_as_a_whole_asks_no_card() -> None:
 
 def test_a_node_without_cards_that_count_was_not_looked_at() -> None:
     """Its verdict has the reason and no numbers."""
-    unreadable = replace(node(N1, A), inventory_problem="no JSON")
+    unreadable = with_inventory(node(N1, A), problem="no JSON")
     asking = pod("p", request(app()))
     assert judge_node(fleet_of([unreadable]), asking, N1, None) == NodeVerdict(
-        N1, Reason.NODE_REGISTRATION_UNREADABLE, is_unresolvable=True
+        N1, Reason.NODE_REGISTRATION_UNREADABLE, is_unresolvable=True, kind=GPU
     )
     assert judge_node(fleet_of([]), asking, N1, None) == NodeVerdict(
-        N1, Reason.NODE_UNREGISTERED, is_unresolvable=True
+        N1, Reason.NODE_UNREGISTERED, is_unresolvable=True, kind=GPU
     )
 
 

@@ -26,7 +26,7 @@ FIELD = "hami.io/vgpu-devices-allocated"
 
 def on(uuid: str, memory_mib: int, core_percent: int = 0) -> Share:
     """Hold a part of one card."""
-    return Share(DeviceUUID(uuid), memory_mib, core_percent)
+    return Share(DeviceUUID(uuid), memory_mib, core_percent, "NVIDIA")
 
 
 EXAMPLES: dict[str, tuple[str, Allocation]] = {
@@ -67,14 +67,14 @@ EXAMPLES: dict[str, tuple[str, Allocation]] = {
 def test_text_and_allocation_are_the_same(text: str, allocation: Allocation) -> None:
     """What is written is what the device plugin expects, and reads back the same."""
     assert encode_allocation(allocation, NVIDIA) == text
-    assert decode_rows(text, FIELD) == allocation
+    assert decode_rows(text, FIELD, "NVIDIA") == allocation
 
 
 @pytest.mark.parametrize(("text", "allocation"), EXAMPLES.values(), ids=EXAMPLES)
 def test_own_text_is_given_to_its_containers(text: str, allocation: Allocation) -> None:
     """A complete text is matched by position."""
     counts = [len(row) for row in allocation]
-    assert read_allocation(text, counts, FIELD) == allocation
+    assert read_allocation(text, counts, NVIDIA) == allocation
 
 
 TOLERATED = {
@@ -90,7 +90,7 @@ TOLERATED = {
 def test_text_is_readable_as_in_hami(text: str, row_count: int) -> None:
     """Where HAMi's reader is lenient without guessing, so is ours."""
     expected = ((on("GPU-a", 1, 2),), (on("GPU-b", 3, 4),))
-    assert decode_rows(text, FIELD) == expected[:row_count]
+    assert decode_rows(text, FIELD, "NVIDIA") == expected[:row_count]
 
 
 UNREADABLE = {
@@ -124,7 +124,7 @@ UNREADABLE = {
 def test_unreadable_text_is_refused_as_a_whole(text: str, named: str) -> None:
     """The error names the container's index and the field; nothing is left out."""
     with pytest.raises(BadAnnotation) as refused:
-        decode_rows(text, FIELD)
+        decode_rows(text, FIELD, "NVIDIA")
     assert refused.value.field == f"{FIELD}{named}"
 
 
@@ -175,7 +175,7 @@ def test_rows_are_given_to_those_who_ask(
     text: str, counts: list[int], expected: Allocation
 ) -> None:
     """Rows without a container of their own go to the requesting ones, in order."""
-    assert read_allocation(text, counts, FIELD) == expected
+    assert read_allocation(text, counts, NVIDIA) == expected
 
 
 QUARANTINED: dict[str, tuple[str, list[int], tuple[str, ...]]] = {
@@ -217,7 +217,7 @@ def test_allocation_that_cannot_be_trusted_names_cards(
     text: str, counts: list[int], named: tuple[str, ...]
 ) -> None:
     """It is neither nothing nor a guess, and says what the text does name."""
-    read = read_allocation(text, counts, FIELD)
+    read = read_allocation(text, counts, NVIDIA)
     assert isinstance(read, UnreadableAllocation)
     assert read.named == tuple(map(DeviceUUID, named))
     assert read.problem.startswith(FIELD)
@@ -225,16 +225,17 @@ def test_allocation_that_cannot_be_trusted_names_cards(
 
 def test_mismatch_is_told_in_lengths() -> None:
     """Who mends it sees both sides."""
-    read = read_allocation("GPU-a,NVIDIA,1,0:;", [1, 1], FIELD)
+    read = read_allocation("GPU-a,NVIDIA,1,0:;", [1, 1], NVIDIA)
     assert read == UnreadableAllocation(
         f"{FIELD}: rows of 1 devices do not fit requests of 1, 1",
         (DeviceUUID("GPU-a"),),
+        frozenset({"NVIDIA"}),
     )
 
 
 def test_case_26_mended_annotation_is_read() -> None:
     """Once the text is corrected, the pod holds what it says."""
-    mended = read_allocation("GPU-a,NVIDIA,8000,0:;", [1], FIELD)
+    mended = read_allocation("GPU-a,NVIDIA,8000,0:;", [1], NVIDIA)
     assert mended == ((on("GPU-a", 8000),),)
 
 
@@ -242,7 +243,9 @@ def test_annotations_at_bind() -> None:
     """Six keys: what the device plugin looks for, and what later readers count."""
     rows = "GPU-a,NVIDIA,3000,30:;;"
     allocation = ((on("GPU-a", 3000, 30),), ())
-    written = allocation_annotations(NVIDIA, NodeName("n1"), allocation, 1_767_225_600)
+    written = allocation_annotations(
+        [NVIDIA], NodeName("n1"), allocation, 1_767_225_600
+    )
     assert written == {
         "hami.io/vgpu-node": "n1",
         "hami.io/vgpu-time": "1767225600",
@@ -276,6 +279,6 @@ def test_served_rows_are_empty(text: str, expected: str) -> None:
 
 def test_memory_of_0_is_no_amount() -> None:
     """To the device plugin it means "no limit", so the card counts as full."""
-    read = read_allocation("GPU-a,NVIDIA,0,30:;", [1], FIELD)
+    read = read_allocation("GPU-a,NVIDIA,0,30:;", [1], NVIDIA)
     assert isinstance(read, UnreadableAllocation)
     assert read.named == (DeviceUUID("GPU-a"),)

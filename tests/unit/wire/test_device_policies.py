@@ -11,15 +11,17 @@ from extender.core.device_policy import (
     DevicePolicy,
     Weights,
 )
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.wire.pods import PodReader
 from tests.builders import pod
+from tests.values import request_of
 
 POLICY: Final = "hami.io/gpu-scheduler-policy"
 WEIGHTS: Final = "hami.io/device-scoring-weights"
 NUMA_BIND: Final = "nvidia.com/numa-bind"
 
-READER: Final = PodReader(NVIDIA)
+READER: Final = PodReader(Kinds([NVIDIA]))
 MOST, LEAST, HIGHEST, LOWEST = (
     CardKey.MOST_USED,
     CardKey.LEAST_USED,
@@ -55,9 +57,9 @@ def read(
 ) -> tuple[DevicePolicy, tuple[str, ...]]:
     """Read a pod with these annotations: its policy, and its warnings."""
     shown = pod("p").app("a", gpu=1).annotations(texts).build()
-    made = PodReader(NVIDIA, default).read(shown)
+    made = PodReader(Kinds([NVIDIA]), default).read(shown)
     assert made.request_problem is None
-    return made.request.device_policy, made.warnings
+    return request_of(made).device_policy, made.warnings
 
 
 @pytest.mark.parametrize(("text", "policy"), POLICIES.items())
@@ -147,8 +149,8 @@ def test_weights_that_cannot_be_read(text: str) -> None:
     assert made.request_problem is not None
     assert WEIGHTS in made.request_problem
     assert "slot=A,core=B,memory=C" in made.request_problem
-    assert not made.request.asks_for_devices
-    assert made.request.kubelet_slots == 1
+    assert not request_of(made).asks_for_devices
+    assert request_of(made).kubelet_slots == 1
     plain = READER.read(pod("p").app("a").annotations(texts).build())
     assert plain.request_problem is None
 
@@ -175,12 +177,12 @@ def test_bound_pod_holds_its_cards_alone(
     """Whatever the cluster's default is now; an unbound pod goes by that."""
     for default in (SPREAD_CARDS, DevicePolicy(is_exclusive=True)):
         shown = pod("p").app("a", gpu=1).annotations(texts)
-        reader = PodReader(NVIDIA, default)
+        reader = PodReader(Kinds([NVIDIA]), default)
         bound = reader.read(shown.on("n1").build())
-        assert bound.request.device_policy.is_exclusive is is_alone
-    unbound = PodReader(NVIDIA, DevicePolicy(is_exclusive=True)).read(
+        assert request_of(bound).device_policy.is_exclusive is is_alone
+    unbound = PodReader(Kinds([NVIDIA]), DevicePolicy(is_exclusive=True)).read(
         pod("p").app("a", gpu=1).annotations(NOTED).build()
     )
-    assert unbound.request.device_policy.is_exclusive
+    assert request_of(unbound).device_policy.is_exclusive
     forged = READER.read(pod("p").app("a", gpu=1).annotations(NOTED).build())
-    assert not forged.request.device_policy.is_exclusive
+    assert not request_of(forged).device_policy.is_exclusive

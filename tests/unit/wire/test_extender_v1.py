@@ -7,6 +7,7 @@ import numpy as np
 import orjson
 import pytest
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import (
     ContainerRequest,
@@ -27,9 +28,10 @@ from extender.wire.extender_v1 import (
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from tests.builders import node, pod
+from tests.values import inventory_of, request_of
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-READER = PodReader(NVIDIA)
+READER = PodReader(Kinds([NVIDIA]))
 POD = pod("p").app("a", gpu=1).build()
 
 
@@ -50,7 +52,7 @@ def test_node_names_from_go() -> None:
     assert args.node_names == ("gpu-node-1", "gpu-node-2")
     assert args.nodes is None
     assert args.pod.full_name == "research/trainer-0"
-    request = args.pod.request
+    request = request_of(args.pod)
     assert request.containers == (
         ContainerRequest(1, 2000, 0, 0),
         ContainerRequest(1, 20_000, 0, 0),
@@ -68,9 +70,9 @@ def test_nodes_from_go() -> None:
     assert args.node_names is None
     nodes = args.nodes or {}
     assert list(nodes.values()) == json.loads(sent)["Nodes"]["items"]
-    read = [decode_node(shown, NVIDIA) for shown in nodes.values()]
-    assert [one.inventory_problem for one in read] == [None] * len(read)
-    cards = [(card.device_uuid, card.is_healthy) for card in read[0].devices or ()]
+    read = [decode_node(shown, [NVIDIA]) for shown in nodes.values()]
+    assert [inventory_of(one).problem for one in read] == [None] * len(read)
+    cards = [(card.device_uuid, card.is_healthy) for card in read[0].devices]
     assert cards == [("GPU-1a", True), ("GPU-1b", False)]
 
 

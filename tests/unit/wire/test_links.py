@@ -9,6 +9,7 @@ from extender.errors import BadAnnotation
 from extender.wire.links import decode_links
 from extender.wire.nodes import decode_node
 from tests.builders import node
+from tests.values import inventory_of
 
 FIELD = "hami.io/node-nvidia-score"
 
@@ -52,9 +53,9 @@ def test_node_with_links_that_cannot_be_read() -> None:
     """A preference is lost, and no card."""
     shown = node("n1").gpu("GPU-a")
     good = json.dumps([{"uuid": "GPU-a", "score": {"GPU-b": 10}}])
-    read = decode_node(shown.annotations({FIELD: good}).build(), NVIDIA)
-    assert (read.links, read.warnings) == ({"GPU-a": {"GPU-b": 10}}, ())
-    read = decode_node(shown.annotations({FIELD: "?"}).build(), NVIDIA)
-    assert (read.links, read.is_usable) == ({}, True)
+    read = decode_node(shown.annotations({FIELD: good}).build(), [NVIDIA])
+    assert (inventory_of(read).links, read.warnings) == ({"GPU-a": {"GPU-b": 10}}, ())
+    read = decode_node(shown.annotations({FIELD: "?"}).build(), [NVIDIA])
+    assert (inventory_of(read).links, read.is_usable) == ({}, True)
     (warning,) = read.warnings
     assert FIELD in warning

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from extender.core.kinds import NVIDIA
-from extender.core.model import Device, DeviceUUID, Node, NodeName, Usage
+from extender.core.model import Device, DeviceUUID, Inventory, Node, NodeName, Usage
 from extender.errors import BadObject
 from extender.wire.nodes import decode_node
 from tests.builders import node
+from tests.values import inventory_of
 
 REGISTER = "hami.io/node-nvidia-register"
 CORDON = "hami.io/device-cordon"
@@ -26,33 +27,43 @@ def card(uuid: str, index: int, *, is_cordoned: bool = False) -> Device:
     )
 
 
+def showing(
+    devices: tuple[Device, ...] | None,
+    allocatable_slots: int,
+    problem: str | None = None,
+) -> Node:
+    """Make a node that shows this of the only kind."""
+    inventory = Inventory(devices, allocatable_slots, problem)
+    return Node(NodeName("n1"), {"NVIDIA": inventory})
+
+
 def test_node_registers_its_cards() -> None:
     """Inventory, cordons and allocatable come together."""
     shown = node("n1").gpu("GPU-a").gpu("GPU-b").build()
     shown["metadata"]["annotations"][CORDON] = " GPU-b , ,GPU-gone"
     expected = (card("GPU-a", 0), card("GPU-b", 1, is_cordoned=True))
-    assert decode_node(shown, NVIDIA) == Node(NodeName("n1"), expected, 20)
+    assert decode_node(shown, [NVIDIA]) == showing(expected, 20)
 
 
 def test_missing_annotation_is_no_inventory() -> None:
     """Case 98: allocatable alone registers nothing, and is no problem either."""
     shown = node("n1").allocatable(10).build()
-    assert decode_node(shown, NVIDIA) == Node(NodeName("n1"), None, 10)
+    assert decode_node(shown, [NVIDIA]) == showing(None, 10)
 
 
 def test_missing_allocatable_is_zero() -> None:
     """Cards whose plugin is gone do not count."""
     shown = node("n1").gpu("GPU-a").build()
     del shown["status"]["allocatable"]["nvidia.com/gpu"]
-    read = decode_node(shown, NVIDIA)
-    assert read == Node(NodeName("n1"), (card("GPU-a", 0),), 0)
+    read = decode_node(shown, [NVIDIA])
+    assert read == showing((card("GPU-a", 0),), 0)
     assert not read.is_usable
 
 
 def test_bare_node_is_read() -> None:
     """A node may show its name and nothing else."""
     shown = {"metadata": {"name": "n1"}}
-    assert decode_node(shown, NVIDIA) == Node(NodeName("n1"), None, 0)
+    assert decode_node(shown, [NVIDIA]) == Node(NodeName("n1"))
 
 
 def test_unreadable_inventory_refuses_this_node() -> None:
@@ -60,8 +71,8 @@ def test_unreadable_inventory_refuses_this_node() -> None:
     shown = node("n1").gpu("GPU-a").annotations({REGISTER: "[{}]"}).build()
     expected = "a non-empty id without `,:;` and blanks"
     problem = f"{REGISTER}[0].id: missing or null, expected {expected}"
-    read = decode_node(shown, NVIDIA)
-    assert read == Node(NodeName("n1"), None, 10, f"{problem} at its ends")
+    read = decode_node(shown, [NVIDIA])
+    assert read == showing(None, 10, f"{problem} at its ends")
     assert not read.is_usable
 
 
@@ -79,19 +90,17 @@ def test_unreadable_allocatable_is_a_problem(value: object) -> None:
     """It is not read as zero without a word."""
     shown = node("n1").gpu("GPU-a").build()
     shown["status"]["allocatable"]["nvidia.com/gpu"] = value
-    read = decode_node(shown, NVIDIA)
+    read = inventory_of(decode_node(shown, [NVIDIA]))
     assert read.devices == (card("GPU-a", 0),)
     assert read.allocatable_slots == 0
-    assert str(read.inventory_problem).startswith(
-        "status.allocatable[nvidia.com/gpu]: "
-    )
+    assert str(read.problem).startswith("status.allocatable[nvidia.com/gpu]: ")
 
 
 def test_all_problems_are_named() -> None:
     """Whoever mends the node sees the whole list."""
     shown = node("n1").gpu("GPU-a").annotations({REGISTER: "{"}).build()
     shown["status"] = 7
-    problem = str(decode_node(shown, NVIDIA).inventory_problem)
+    problem = str(inventory_of(decode_node(shown, [NVIDIA])).problem)
     assert REGISTER in problem
     assert "; node.status: 7 is not an object" in problem
 
@@ -112,9 +121,9 @@ WRONG_TYPES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("metadata", "problem"), WRONG_TYPES.values(), ids=WRONG_TYPES)
 def test_wrong_type_is_a_problem(metadata: dict[str, Any], problem: str) -> None:
     """A node that has a name is never lost."""
-    read = decode_node({"metadata": {"name": "n1", **metadata}}, NVIDIA)
+    read = inventory_of(decode_node({"metadata": {"name": "n1", **metadata}}, [NVIDIA]))
     assert read.devices is None
-    assert str(read.inventory_problem).startswith(problem)
+    assert str(read.problem).startswith(problem)
 
 
 NAMELESS: dict[str, tuple[object, str]] = {
@@ -131,5 +140,5 @@ NAMELESS: dict[str, tuple[object, str]] = {
 def test_node_without_a_name_is_refused(shown: object, named: str) -> None:
     """Nobody could say which node it is."""
     with pytest.raises(BadObject) as refused:
-        decode_node(shown, NVIDIA)
+        decode_node(shown, [NVIDIA])
     assert refused.value.field == named

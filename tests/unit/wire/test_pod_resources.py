@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import NO_REQUEST, ContainerRequest
 from extender.wire.pods import PodReader
 from tests.builders import pod
+from tests.values import request_of
 
-READER = PodReader(NVIDIA)
+READER = PodReader(Kinds([NVIDIA]))
 
 
 def mib(memory_mib: int, cores: int = 0) -> ContainerRequest:
@@ -23,7 +25,7 @@ def test_names_of_resources_are_the_kinds() -> None:
     kind = replace(NVIDIA, count_resource="example.com/gpu", memory_factor=10)
     shown = pod("p").app("a", gpumem=3000).build()
     shown["spec"]["containers"][0]["resources"]["limits"]["example.com/gpu"] = 1
-    assert PodReader(kind).read(shown).request.containers == (mib(30_000),)
+    assert request_of(PodReader(Kinds([kind])).read(shown)).containers == (mib(30_000),)
 
 
 RESOURCES: dict[str, tuple[dict[str, Any], ContainerRequest]] = {
@@ -69,11 +71,6 @@ RESOURCES: dict[str, tuple[dict[str, Any], ContainerRequest]] = {
         {"limits": {"nvidia.com/gpu": "1", "nvidia.com/gpumem-percentage": "-5"}},
         ContainerRequest(1, None, 100, 0),
     ),
-    "other resources are not looked at": (
-        {"limits": {"cpu": "a lot", "memory": None}, "requests": {"cpu": []}},
-        NO_REQUEST,
-    ),
-    "nulls are nothing": ({"limits": None, "requests": None}, NO_REQUEST),
 }
 
 
@@ -86,8 +83,29 @@ def test_container_asks_for(
     shown["spec"]["containers"][0]["resources"] = resources
     read = READER.read(shown)
     assert read.request_problem is None
-    assert read.request.containers == (expected,)
-    assert read.request.kubelet_slots == expected.count
+    assert request_of(read).containers == (expected,)
+    assert request_of(read).kubelet_slots == expected.count
+
+
+OTHERS: dict[str, dict[str, Any]] = {
+    "other resources are not looked at": {
+        "limits": {"cpu": "a lot", "memory": None},
+        "requests": {"cpu": []},
+    },
+    "nulls are nothing": {"limits": None, "requests": None},
+}
+
+
+@pytest.mark.parametrize("resources", OTHERS.values(), ids=OTHERS)
+def test_container_asks_for_nothing(resources: dict[str, Any]) -> None:
+    """A pod that names none of our resources has no request."""
+    shown = pod("p").app("a").build()
+    shown["spec"]["containers"][0]["resources"] = resources
+    read = READER.read(shown)
+    assert read.request_problem is None
+    assert read.requests == ()
+    assert not read.asks_for_devices
+    assert read.kubelet_slots == {}
 
 
 LIMIT = "container 'b': spec.containers[1].resources.limits[nvidia.com/gpumem]"
@@ -121,9 +139,9 @@ def test_bad_quantity_refuses_the_pod_by_name(memory: object, problem: str) -> N
     shown["spec"]["containers"][1]["resources"]["limits"]["nvidia.com/gpumem"] = memory
     read = READER.read(shown)
     assert read.request_problem == problem
-    assert read.request.containers == (NO_REQUEST,) * 3
-    assert not read.request.asks_for_devices
-    assert read.request.kubelet_slots == 3
+    assert request_of(read).containers == (NO_REQUEST,) * 3
+    assert not request_of(read).asks_for_devices
+    assert request_of(read).kubelet_slots == 3
 
 
 def test_path_names_inits_and_requests_too() -> None:
@@ -152,7 +170,7 @@ def test_unreadable_count_is_no_slot(count: str) -> None:
     """Only what can be read is counted for kubelet."""
     read = READER.read(pod("p").app("a", gpu=count).app("b", gpu=2).build())
     assert read.request_problem is not None
-    assert read.request.kubelet_slots == 2
+    assert request_of(read).kubelet_slots == 2
 
 
 def test_problem_stays_short() -> None:

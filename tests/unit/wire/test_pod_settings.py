@@ -2,11 +2,13 @@
 
 import pytest
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import ANY_DEVICE, DeviceUUID, Policy, Release, Selection
 from extender.wire.pod_settings import release_annotations
 from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, pod
+from tests.values import request_of
 
 USE_TYPE = "nvidia.com/use-gputype"
 AVOID_TYPE = "nvidia.com/nouse-gputype"
@@ -19,7 +21,7 @@ VGPU_MODE = "nvidia.com/vgpu-mode"
 WEIGHTS = "hami.io/device-scoring-weights"
 RELEASE = "gpu-extender/release"
 
-READER = PodReader(NVIDIA)
+READER = PodReader(Kinds([NVIDIA]))
 
 
 def uuids(*names: str) -> frozenset[DeviceUUID]:
@@ -71,29 +73,33 @@ def test_pod_accepts(texts: dict[str, str], expected: Selection) -> None:
     """Lists are trimmed, and empty elements are none."""
     shown = pod("p").app("a", gpu=1).annotations(texts).build()
     read = READER.read(shown)
-    assert read.request.selection == expected
+    assert request_of(read).selection == expected
     assert read.warnings == ()
 
 
 def test_unconstrained_pods_share_one_selection() -> None:
     """Thousands of pods do not hold thousands of them."""
     read = READER.read(pod("p").app("a", gpu=1).build())
-    assert read.request.selection is ANY_DEVICE
+    assert request_of(read).selection is ANY_DEVICE
 
 
 @pytest.mark.parametrize("policy", list(Policy))
 def test_known_node_policy_is_honoured(policy: Policy) -> None:
     """By its word."""
-    read = READER.read(pod("p").app("a").annotations({NODE_POLICY: policy}).build())
-    assert read.request.node_policy is policy
+    read = READER.read(
+        pod("p").app("a", gpu=1).annotations({NODE_POLICY: policy}).build()
+    )
+    assert request_of(read).node_policy is policy
     assert read.warnings == ()
 
 
 @pytest.mark.parametrize("text", ["pack", "Binpack", "binpack,spread", " ", ""])
 def test_unknown_node_policy_is_the_default_with_a_warning(text: str) -> None:
     """Never silently something else."""
-    read = READER.read(pod("p").app("a").annotations({NODE_POLICY: text}).build())
-    assert read.request.node_policy is Policy.BINPACK
+    read = READER.read(
+        pod("p").app("a", gpu=1).annotations({NODE_POLICY: text}).build()
+    )
+    assert request_of(read).node_policy is Policy.BINPACK
     assert read.warnings == (
         f"{NODE_POLICY}: {text!r} is not binpack or spread; binpack is used",
     )
@@ -103,7 +109,7 @@ def test_unknown_node_policy_is_the_default_with_a_warning(text: str) -> None:
 @pytest.mark.parametrize("release", list(Release))
 def test_known_release_is_honoured(release: Release, default: Release) -> None:
     """Whatever the cluster's is."""
-    reader = PodReader(NVIDIA, release=default)
+    reader = PodReader(Kinds([NVIDIA]), release=default)
     shown = pod("p").app("a", gpu=1).annotations({RELEASE: release.value})
     read = reader.read(shown.build())
     assert (read.release, read.warnings) == (release, ())
@@ -112,7 +118,7 @@ def test_known_release_is_honoured(release: Release, default: Release) -> None:
 @pytest.mark.parametrize("default", list(Release))
 def test_missing_release_is_the_clusters(default: Release) -> None:
     """It is no mistake to name none, bound or not."""
-    reader = PodReader(NVIDIA, release=default)
+    reader = PodReader(Kinds([NVIDIA]), release=default)
     for shown in (pod("p").app("a", gpu=1), pod("p").app("a", gpu=1).on("n1")):
         read = reader.read(shown.build())
         assert (read.release, read.warnings) == (default, ())
@@ -124,7 +130,7 @@ def test_unknown_release_is_the_clusters_with_a_warning(
     text: str, default: Release
 ) -> None:
     """Never silently something else."""
-    reader = PodReader(NVIDIA, release=default)
+    reader = PodReader(Kinds([NVIDIA]), release=default)
     shown = pod("p").app("a", gpu=1).annotations({RELEASE: text})
     read = reader.read(shown.build())
     assert read.release is default
@@ -152,7 +158,7 @@ def test_release_is_fixed_where_the_charge_depends_on_it(
     shown: PodBuilder, default: Release, *, is_written: bool
 ) -> None:
     """As it counts: the pod's own, else the cluster's, also where it was misspelt."""
-    reader = PodReader(NVIDIA, release=default)
+    reader = PodReader(Kinds([NVIDIA]), release=default)
     for text, release in (
         (None, default),
         ("nevr", default),
@@ -167,12 +173,16 @@ def test_release_is_fixed_where_the_charge_depends_on_it(
 def test_modes() -> None:
     """A text in which the mode of a card must stand; empty is no constraint."""
     for text, modes in (("mig", "mig"), ("hami-core,mps", "hami-core,mps"), ("", None)):
-        read = READER.read(pod("p").app("a").annotations({VGPU_MODE: text}).build())
-        assert read.request.selection.modes == modes
+        read = READER.read(
+            pod("p").app("a", gpu=1).annotations({VGPU_MODE: text}).build()
+        )
+        assert request_of(read).selection.modes == modes
 
 
 def test_warning_is_short() -> None:
     """An annotation may be a quarter of a megabyte; a warning may not."""
     texts = {DEVICE_POLICY: "x" * 250_000}
-    (warning,) = READER.read(pod("p").app("a").annotations(texts).build()).warnings
+    (warning,) = READER.read(
+        pod("p").app("a", gpu=1).annotations(texts).build()
+    ).warnings
     assert len(warning) < 300

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import (
     NO_STATUS,
@@ -18,7 +19,7 @@ from extender.wire.pod_status import unix_seconds
 from extender.wire.pods import PodReader
 from tests.builders import pod
 
-READER = PodReader(NVIDIA)
+READER = PodReader(Kinds([NVIDIA]))
 AT = "2026-01-01T00:00:00Z"
 AT_SECONDS = 1_767_225_600.0
 

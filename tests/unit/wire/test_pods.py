@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from extender.core.device_policy import BINPACK_CARDS
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import (
     NO_REQUEST,
@@ -25,8 +26,9 @@ from extender.core.model import (
 from extender.errors import BadObject
 from extender.wire.pods import PodReader
 from tests.builders import pod
+from tests.values import request_of
 
-READER = PodReader(NVIDIA)
+READER = PodReader(Kinds([NVIDIA]))
 
 
 def test_pod_reads_as() -> None:
@@ -48,15 +50,18 @@ def test_pod_reads_as() -> None:
         name="trainer",
         node_name=None,
         containers=tuple(map(Container, names, lifetimes)),
-        request=PodRequest(
-            lifetimes=lifetimes,
-            containers=(
-                ContainerRequest(1, 2000, 0, 0),
-                ContainerRequest(4, 20_000, 0, 0),
-                ContainerRequest(2, None, 50, 30),
-                NO_REQUEST,
+        requests=(
+            PodRequest(
+                kind="NVIDIA",
+                lifetimes=lifetimes,
+                containers=(
+                    ContainerRequest(1, 2000, 0, 0),
+                    ContainerRequest(4, 20_000, 0, 0),
+                    ContainerRequest(2, None, 50, 30),
+                    NO_REQUEST,
+                ),
+                kubelet_slots=5,
             ),
-            kubelet_slots=5,
         ),
     )
 
@@ -70,15 +75,14 @@ def test_absent_fields_have_defaults() -> None:
         name="p",
         node_name=None,
         containers=(Container("a", Lifetime.APP),),
-        request=PodRequest((Lifetime.APP,), (NO_REQUEST,)),
     )
 
 
 def test_reader_gives_its_own_settings() -> None:
     """Cluster-wide defaults count where a pod names none."""
-    reader = PodReader(NVIDIA, BINPACK_CARDS, Policy.SPREAD, Release.NEVER)
+    reader = PodReader(Kinds([NVIDIA]), BINPACK_CARDS, Policy.SPREAD, Release.NEVER)
     read = reader.read(pod("p").app("a", gpu=1).build())
-    request = read.request
+    request = request_of(read)
     assert (request.device_policy, request.node_policy) == (BINPACK_CARDS, "spread")
     assert read.release == "never"
 
@@ -97,7 +101,7 @@ def test_bound_pod_shows_what_it_holds() -> None:
     shown = pod("p").init("i").app("a", gpu=1).on("n1").holding(rows).build()
     read = READER.read(shown)
     assert read.node_name == NodeName("n1")
-    assert read.allocation == ((), (Share(DeviceUUID("GPU-a"), 3000, 30),))
+    assert read.allocation == ((), (Share(DeviceUUID("GPU-a"), 3000, 30, "NVIDIA"),))
 
 
 def test_case_26_unreadable_allocation_is_not_nothing() -> None:
@@ -107,6 +111,7 @@ def test_case_26_unreadable_allocation_is_not_nothing() -> None:
         "hami.io/vgpu-devices-allocated[0][0].memory: "
         "'abc' is not a number from 0 to 2147483647",
         (DeviceUUID("GPU-a"),),
+        frozenset({"NVIDIA"}),
     )
 
 
@@ -115,7 +120,7 @@ def test_bad_request_leaves_the_allocation_readable() -> None:
     shown = pod("p").app("a", gpu=1, gpumem="8Gi").on("n1")
     read = READER.read(shown.holding("GPU-a,NVIDIA,3000,0:;").build())
     assert read.request_problem is not None
-    assert read.allocation == ((Share(DeviceUUID("GPU-a"), 3000, 0),),)
+    assert read.allocation == ((Share(DeviceUUID("GPU-a"), 3000, 0, "NVIDIA"),),)
 
 
 def test_no_allocation() -> None:
