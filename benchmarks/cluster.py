@@ -32,6 +32,7 @@ __all__ = [
     "Manifest",
     "make_cluster",
     "node_name",
+    "sent_nodes",
     "to_create",
 ]
 
@@ -77,6 +78,19 @@ def make_cluster(
             _pod(node_number, number, cards) for number in range(pods_per_node)
         )
     return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
+def sent_nodes(plan: ClusterPlan) -> dict[str, Manifest]:
+    """Make the nodes of `make_cluster`, by name, as kube-scheduler sends them."""
+    made = (_node(number, cards) for number, cards in enumerate(plan.all_cards()))
+    return {
+        node["metadata"]["name"]: {
+            key: value
+            for key, value in node.items()
+            if key not in ("kind", "apiVersion")
+        }
+        for node in made
+    }
 
 
 def to_create(listed: Manifest) -> Manifest:

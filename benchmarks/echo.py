@@ -1,7 +1,8 @@
 """A server that decides nothing: the least that a verb over HTTP can cost.
 
 It uses the same HTTP server and JSON library as the extender, decodes the request and
-answers with every name that it was sent. Garbage is collected as seldom as there.
+answers with every name, or whole node, that it was sent. Garbage is collected as
+seldom as there.
 """
 
 import argparse
@@ -21,10 +22,10 @@ _COLLECTED_AFTER: Final = (5_000, 50, 1_000)
 
 
 async def filter_nothing(request: web.Request) -> web.Response:
-    """Answer ``POST /filter`` with all names."""
+    """Answer ``POST /filter`` with all names or nodes."""
     sent = orjson.loads(await request.read())
     answer = {
-        "Nodes": None,
+        "Nodes": sent["Nodes"],
         "NodeNames": sent["NodeNames"],
         "FailedNodes": {},
         "FailedAndUnresolvableNodes": {},

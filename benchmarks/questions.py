@@ -106,6 +106,11 @@ class Question:
         asked = self.pod() if pod is None else pod
         return orjson.dumps({"Pod": asked, "Nodes": None, "NodeNames": node_names})
 
+    def extender_args_of(self, nodes: Sequence[Manifest]) -> bytes:
+        """Encode it as kube-scheduler with ``nodeCacheCapable: false`` does."""
+        sent = {"metadata": {}, "items": nodes}
+        return orjson.dumps({"Pod": self.pod(), "Nodes": sent, "NodeNames": None})
+
     def new_pod(self) -> bytes:
         """Encode the pod as it is created."""
         return orjson.dumps({"apiVersion": "v1", "kind": "Pod", **self.pod()})

@@ -10,6 +10,7 @@
     │   ├── BodyTooLarge       a request body, by its size
     │   ├── BadObject          a Pod or Node object
     │   ├── BadAnnotation      an annotation's text
+    │   ├── BadSelector        a label selector
     │   └── BadQuantity        a resource quantity
     ├── StateError
     │   └── NotSynced          asked before nodes and pods were applied
@@ -141,6 +142,10 @@ class BadObject(WireError):
 
 class BadAnnotation(WireError):
     """The text of an annotation cannot be read."""
+
+
+class BadSelector(WireError):
+    """The text of a label selector cannot be read."""
 
 
 class BadQuantity(WireError):

@@ -74,7 +74,7 @@ def embed(files: Sequence[Path], settings: Settings) -> EmbeddedExtender:
         SettingsError: A file cannot be used.
     """
     reader = settings.scheduling.reader()
-    cluster = EmbeddedCluster(reader)
+    cluster = EmbeddedCluster(reader, settings.scheduling.node_selector)
     cluster.load(files)
     extender = Extender(cluster, reader, time.time, settings)
     cluster.listen(extender.take_in)

@@ -11,6 +11,8 @@ from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy, Release
 from extender.core.policies import Burst
 from extender.errors import SettingsError
+from extender.verbs.exact import Mode
+from extender.wire.label_selector import EVERYTHING, LabelSelector
 from extender.wire.pods import PodReader
 
 MIB: Final = 1024 * 1024
@@ -38,6 +40,14 @@ class SchedulingSettings:
 
     burst: Burst = Burst.PACKING
     """Whether a burst of pods waits for the best node's lock, or goes to others."""
+
+    mode: Mode = Mode.SCORED
+    """Whether filter returns every node that fits, or one. HAMi's returns one; then
+    kube-scheduler's own scores do not count."""
+
+    node_selector: LabelSelector = EVERYTHING
+    """Which nodes are scheduled here. Of others no card counts, so whoever else binds
+    pods there cannot disagree with us on what is free."""
 
     def reader(self) -> PodReader:
         """Give what reads pods by these settings."""

@@ -238,6 +238,7 @@ class NodeBuilder:
     annotation_texts: Mapping[str, str] = field(default_factory=dict)
     cordoned: tuple[str, ...] = ()
     allocatable_slots: Quantity | None = None
+    label_texts: Mapping[str, str] = field(default_factory=dict)
 
     def gpu(
         self,
@@ -279,6 +280,10 @@ class NodeBuilder:
         """Add annotations, or replace those that the cards would write."""
         return replace(self, annotation_texts={**self.annotation_texts, **texts})
 
+    def labels(self, **texts: str) -> Self:
+        """Have these labels, and no others."""
+        return replace(self, label_texts=texts)
+
     def build(self) -> Json:
         """Print the node; one that registers nothing has no register annotation."""
         slots = self.allocatable_slots
@@ -292,6 +297,8 @@ class NodeBuilder:
             "uid": str(uuid5(NAMESPACE_URL, self.name)),
             "creationTimestamp": CREATED_AT,
         }
+        if self.label_texts:
+            metadata["labels"] = dict(self.label_texts)
         if texts := self._annotations():
             metadata["annotations"] = texts
         shown = {

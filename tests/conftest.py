@@ -36,6 +36,12 @@ def podrequests_binary() -> Path:
 
 
 @pytest.fixture(scope="session")
+def labelselectors_binary() -> Path:
+    """Kubernetes' label selectors as a command: JSON lines in, JSON lines out."""
+    return gotools.built("labelselectors")
+
+
+@pytest.fixture(scope="session")
 def golden_binary() -> Path:
     """The command that writes kube-scheduler's wire types into a directory."""
     return gotools.built("golden")

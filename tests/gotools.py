@@ -19,7 +19,7 @@ import pytest
 
 MODULE: Final = Path(__file__).parent / "go"
 
-_COMMANDS: Final = ("golden", "podrequests")
+_COMMANDS: Final = ("golden", "labelselectors", "podrequests")
 _INSTALL: Final = (
     "install it from https://go.dev/dl and put `go` on PATH; the first build also "
     "fetches the modules that the go.sum files of tests/go pin"

@@ -198,6 +198,7 @@ class InventoryChanges(TypedDict, total=False):
     devices: tuple[Device, ...] | None
     allocatable_slots: int
     problem: str | None
+    is_left_out: bool
     links: Links
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import orjson
 
-from benchmarks.cluster import Manifest
+from benchmarks.cluster import Manifest, sent_nodes
 from benchmarks.connection import AnswerUnusable, Connection, get, post
 from benchmarks.http.asking import Asker
 from benchmarks.http.cases import Case
@@ -14,6 +14,7 @@ from benchmarks.http.judging import (
     Judge,
     binds,
     filters_exactly,
+    filters_nodes_exactly,
     judge,
     scores_exactly,
 )
@@ -36,11 +37,13 @@ class Questions:
         case: Says what is asked.
         node_names: The candidates, all nodes, in any order.
         pods: By name: those that an API server has already, as it has them.
+        nodes: By name, where whole nodes are sent.
     """
 
     case: Case
     node_names: list[str]
     pods: Mapping[str, Manifest] = field(default_factory=dict)
+    nodes: Mapping[str, Manifest] = field(default_factory=dict)
 
     def __getitem__(self, number: int) -> Question:
         case = self.case
@@ -52,6 +55,10 @@ class Questions:
         if self.case.verb == "bind":
             return self[number].binding_args(self.node_of(number))
         question = self[number]
+        if self.nodes:
+            return question.extender_args_of(
+                [self.nodes[name] for name in self.names(number)]
+            )
         pod = self.pods.get(question.pod_name)
         return question.extender_args(self.names(number), pod)
 
@@ -93,8 +100,11 @@ def asker(
         is_changed: Binds another pod before each question whose answer could be
             remembered, so that one node is another than it was.
     """
-    questions = Questions(case, case.plan.node_names(), pods or {})
+    nodes = sent_nodes(case.plan) if case.sent == "nodes" else {}
+    questions = Questions(case, case.plan.node_names(), pods or {}, nodes)
     wanted = is_right or _JUDGES[case.verb]
+    if nodes and wanted is filters_exactly:
+        wanted = filters_nodes_exactly
 
     def judged(number: int, body: bytes) -> None:
         fitting = [] if case.verb == "bind" else questions[number].fitting()

@@ -15,7 +15,11 @@ VERBS: Final = ("filter", "prioritize", "bind")
 ASKED: Final = ("never", "seen", "filtered")
 MOST_NODES: Final = 20_000
 
-_KEYS: Final = ("verb", "nodes", "pods_per_node", "cards", "pod", "asked", "requests")
+SENT: Final = ("names", "nodes")
+
+_KEYS: Final = (
+    *("verb", "sent", "nodes", "pods_per_node", "cards", "pod", "asked", "requests"),
+)
 _OUTCOMES: Final = ("quick", "limits", "budgets")
 
 
@@ -36,6 +40,8 @@ class Case:
         first_number: Of its questions; each case on a cluster has numbers of its own.
         limits: On ratios.
         budgets: Of figures and ratios.
+        sent: ``names`` of the candidates, or for filter ``nodes``: whole objects, as
+            kube-scheduler without a node cache sends them.
     """
 
     verb: str
@@ -46,11 +52,14 @@ class Case:
     first_number: int
     limits: Mapping[str, Limit]
     budgets: Mapping[str, Limit]
+    sent: str = SENT[0]
 
     def told(self) -> dict[str, str | int]:
         """Tell the case as rows have it."""
+        sent = {} if self.sent == SENT[0] else {"sent": self.sent}
         return {
             "verb": self.verb,
+            **sent,
             "nodes": self.plan.nodes,
             "pods_per_node": self.plan.pods_per_node,
             "cards": self.plan.layout,
@@ -126,8 +135,12 @@ def _is_taken(section: Section, *, full: bool) -> bool:
 
 
 def _case(section: Section, shared: Mapping[str, Limit]) -> Case:
+    verb = section.text("verb", choices=VERBS)
+    sent = section.text("sent", default=SENT[0], choices=SENT)
+    if sent != SENT[0] and verb != VERBS[0]:
+        raise section.unusable("sent", f"{SENT[0]}, but for {VERBS[0]}")
     return Case(
-        verb=section.text("verb", choices=VERBS),
+        verb=verb,
         plan=_plan(
             section,
             section.whole("nodes", least=1),
@@ -139,6 +152,7 @@ def _case(section: Section, shared: Mapping[str, Limit]) -> Case:
         first_number=0,
         limits={**shared, **limits_of(section)},
         budgets=budgets_of(section),
+        sent=sent,
     )
 
 

@@ -52,6 +52,18 @@ def filters_exactly(body: bytes, sent: Sequence[str], fitting: Sequence[str]) ->
     )
 
 
+def filters_nodes_exactly(
+    body: bytes, sent: Sequence[str], fitting: Sequence[str]
+) -> bool:
+    """Want the same where whole nodes were sent."""
+    answer = orjson.loads(body)
+    names = [node["metadata"]["name"] for node in answer["Nodes"]["items"]]
+    by_name = {**answer, "NodeNames": names}
+    return answer["NodeNames"] is None and filters_exactly(
+        orjson.dumps(by_name), sent, fitting
+    )
+
+
 def scores_exactly(body: bytes, sent: Sequence[str], fitting: Sequence[str]) -> bool:
     """Want a score for each node sent, 0 where the pod does not fit, 1 to 10 else."""
     scores = {entry["Host"]: entry["Score"] for entry in orjson.loads(body)}

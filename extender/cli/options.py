@@ -12,11 +12,12 @@ from extender.core.device_policy import DevicePolicy, Weights
 from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy, Release
 from extender.device_config import kinds_in
-from extender.errors import BadAnnotation, SettingsError
+from extender.errors import BadAnnotation, BadSelector, SettingsError
 from extender.wire.device_policies import (
     device_policy_of,
     weights_of,
 )
+from extender.wire.label_selector import LabelSelector, parse_selector
 
 OUTPUTS: Final = ("table", "json")
 
@@ -106,6 +107,30 @@ def _weights(
         return weights_of(text, "weights")
     except BadAnnotation as error:
         wanted = f"{error.value!r}\nIt is {error.expected}"
+        raise click.BadParameter(wanted) from error
+
+
+def node_selector_option(command: _Command) -> _Command:
+    """Add ``--node-label-selector SELECTOR``, by HAMi's name."""
+    return click.option(
+        "--node-label-selector",
+        "node_selector",
+        metavar="SELECTOR",
+        default="",
+        callback=_selector,
+        help="Only nodes whose labels match are scheduled; written as for kubectl -l, "
+        "such as 'gpu=on' or 'zone in (a,b),!spot'. Default: all nodes.",
+    )(command)
+
+
+def _selector(
+    _context: click.Context, _parameter: click.Parameter, text: str
+) -> LabelSelector:
+    try:
+        return parse_selector(text)
+    except BadSelector as error:
+        found = f"At {error.field} stands {printable(repr(error.value))}"
+        wanted = f"{printable(text)!r}\n{found}\nThere should be {error.expected}"
         raise click.BadParameter(wanted) from error
 
 

@@ -14,6 +14,7 @@ from extender.cli.options import (
     cluster_option,
     device_config_option,
     kinds_of,
+    node_selector_option,
     output_option,
     policy_options,
     read_input,
@@ -30,6 +31,7 @@ from extender.embedded.scheduler import PlacedPod, RefusedPod, schedule_pod
 from extender.errors import SettingsError
 from extender.runtime import EmbeddedExtender, embed
 from extender.settings import SchedulingSettings, Settings
+from extender.wire.label_selector import LabelSelector
 from extender.wire.objects import JsonObject
 
 
@@ -46,6 +48,7 @@ from extender.wire.objects import JsonObject
     "times; the pods are placed one after another, each beside the ones before it.",
 )
 @cluster_option
+@node_selector_option
 @policy_options
 @release_option
 @device_config_option
@@ -54,6 +57,7 @@ def schedule(
     *,
     files: tuple[Path, ...],
     cluster_files: tuple[Path, ...],
+    node_selector: LabelSelector,
     device_policy: DevicePolicy,
     node_policy: str,
     weights: Weights,
@@ -77,6 +81,7 @@ def schedule(
     if not pods:
         raise SettingsError("no pod found in the input")
     scheduling = SchedulingSettings(
+        node_selector=node_selector,
         kinds=kinds_of(device_config),
         device_policy=replace(device_policy, weights=weights),
         node_policy=Policy(node_policy),

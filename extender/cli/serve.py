@@ -10,6 +10,7 @@ import click
 from extender.cli.options import (
     device_config_option,
     kinds_of,
+    node_selector_option,
     optional_cluster_option,
     policy_options,
     release_option,
@@ -28,6 +29,8 @@ from extender.settings import (
 )
 from extender.state.holdings import Footing, Standing
 from extender.state.ledger import Ledger
+from extender.verbs.exact import Mode
+from extender.wire.label_selector import LabelSelector
 
 
 @click.command()
@@ -87,6 +90,15 @@ from extender.state.ledger import Ledger
     help="Of pods under node policy binpack that come at once: wait for the fullest "
     "node while its device plugin serves another pod, or go to other nodes.",
 )
+@click.option(
+    "--mode",
+    type=click.Choice([each.value for each in Mode]),
+    default=Mode.SCORED.value,
+    show_default=True,
+    help="filter returns every node that fits, and scores decide; or, as HAMi's does, "
+    "exactly one, by our score alone.",
+)
+@node_selector_option
 @policy_options
 @release_option
 @device_config_option
@@ -100,6 +112,8 @@ def serve(
     client_ca: Path | None,
     client_names: tuple[str, ...],
     burst: str,
+    mode: str,
+    node_selector: LabelSelector,
     device_policy: DevicePolicy,
     node_policy: str,
     weights: Weights,
@@ -131,6 +145,8 @@ def serve(
     scheduling = SchedulingSettings(
         kinds=kinds_of(device_config),
         burst=Burst(burst),
+        mode=Mode(mode),
+        node_selector=node_selector,
         device_policy=replace(device_policy, weights=weights),
         node_policy=Policy(node_policy),
         release=Release(release),

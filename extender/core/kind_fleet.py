@@ -312,6 +312,8 @@ def _changes(
 
 
 def _why_unusable(inventory: Inventory) -> Reason:
+    if inventory.is_left_out:
+        return Reason.NODE_NOT_SELECTED
     if inventory.problem is not None:
         return Reason.NODE_REGISTRATION_UNREADABLE
     return Reason.NODE_UNREGISTERED

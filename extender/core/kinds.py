@@ -125,6 +125,13 @@ class CapacityCards:
     core_percent: int = 100
     numa_nodes: int = 1
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """What of the node's capacity is read."""
+        if self.memory_resource is None:
+            return (self.resource,)
+        return (self.resource, self.memory_resource)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:

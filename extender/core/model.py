@@ -473,12 +473,15 @@ class Inventory:
         allocatable_slots: Allocatable of the kind's count resource.
         problem: Why its devices cannot be read; None when they can.
         links: How they are linked; empty where it does not tell.
+        is_left_out: Whether its node is not one of those that are scheduled here; then
+            nothing of it was read.
     """
 
     devices: tuple[Device, ...] | None
     allocatable_slots: int
     problem: str | None = None
     links: Links = field(default_factory=dict, hash=False)
+    is_left_out: bool = False
 
     @property
     def is_usable(self) -> bool:
@@ -503,6 +506,9 @@ class Node:
         warnings: What else of it cannot be read; its cards count nevertheless.
         handshakes: Names and texts of the annotations by which plugins are asked to
             register, where the node has devices of such a kind.
+        is_left_out: Whether it is not one of those that are scheduled here.
+        texts: What its devices were read from, by name; None where that is not told.
+            Nodes with equal texts have equal devices.
     """
 
     name: NodeName
@@ -511,6 +517,10 @@ class Node:
     version: str = ""
     warnings: tuple[str, ...] = ()
     handshakes: tuple[tuple[str, str], ...] = ()
+    is_left_out: bool = False
+    texts: tuple[tuple[str, str], ...] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     @property
     def devices(self) -> list[Device]:

@@ -12,6 +12,9 @@ class Reason(Enum):
     """One refusal. Members stand in the order in which the rules are asked."""
 
     # The node as a whole.
+    NODE_NOT_SELECTED = "NodeNotSelected"
+    """Ours: its labels are not those of the nodes that are scheduled here."""
+
     NODE_UNREGISTERED = "node unregistered"
     """No inventory counts: unknown node, no register annotation, or no live plugin."""
 

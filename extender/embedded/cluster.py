@@ -15,6 +15,7 @@ from extender.errors import BadObject, Conflict, Described, NotFound, SettingsEr
 from extender.service import Binding, NodeLock
 from extender.state.events import Event, NodeSeen, PodSeen
 from extender.wire.allocation import PHASE_ANNOTATION, PHASE_SERVED, served_rows
+from extender.wire.label_selector import EVERYTHING, LabelSelector
 from extender.wire.nodes import decode_node
 from extender.wire.objects import JsonObject, object_at, shown
 from extender.wire.pods import PodReader
@@ -39,8 +40,11 @@ class EmbeddedCluster:
     so whoever listens is never behind.
     """
 
-    def __init__(self, reader: PodReader) -> None:
+    def __init__(
+        self, reader: PodReader, node_selector: LabelSelector = EVERYTHING
+    ) -> None:
         self._reader = reader
+        self._node_selector = node_selector
         self._node_objects: dict[str, JsonObject] = {}
         self._nodes: dict[str, Node] = {}
         self._pods: dict[_PodKey, _Kept] = {}
@@ -68,7 +72,7 @@ class EmbeddedCluster:
     def _load_object(self, obj: JsonObject) -> None:
         match obj.get("kind"):
             case "Node":
-                node = decode_node(obj, self._reader.kinds)
+                node = decode_node(obj, self._reader.kinds, self._node_selector)
                 if node.name in self._nodes:
                     raise Conflict(f"node {node.name} is there twice")
                 # A lock is between a live scheduler and a live plugin; here is neither.
@@ -193,7 +197,7 @@ class EmbeddedCluster:
         """Read all there is anew; see `extender.service.Cluster`."""
         self._reader = reader
         for name, obj in self._node_objects.items():
-            node = decode_node(obj, reader.kinds)
+            node = decode_node(obj, reader.kinds, self._node_selector)
             self._nodes[name] = replace(node, lock=self._nodes[name].lock)
         for kept in self._pods.values():
             kept.pod = self._read(kept.obj)

@@ -8,7 +8,6 @@ from extender.errors import WireError
 from extender.kube.feed import ListBegins, ListEnds, News, Removed, Shown
 from extender.service import Extender
 from extender.state.events import NodeGone, NodeSeen, PodGone, PodSeen, Relisted
-from extender.wire.nodes import decode_node
 from extender.wire.objects import as_object, name_at, object_at, optional_text_at
 from extender.wire.plain_pods import is_plain
 
@@ -51,7 +50,7 @@ class NodeIntake:
         if name is not None and self._listed is not None:
             self._listed.add(name)
         try:
-            node = decode_node(obj, self._extender.reader.kinds)
+            node = self._extender.read_node(obj)
         except Exception as error:  # noqa: BLE001 - see _report
             self.unreadable += 1
             _report(f"node {name}", error)

@@ -284,13 +284,17 @@ class Binder:
     async def settle(self) -> None:
         """Settle what is due, once, and give back locks that were left."""
         await self._sent.settle(self._tasks)
-        await self._locks.tidy(self._needs_lock)
+        await self._locks.tidy(self._needs_lock, self._is_selected)
 
     def _needs_lock(self, uid: PodUID, node_name: NodeName) -> bool:
         if uid in self._tasks or self._ledger.reservation(uid) is not None:
             return True
         pod = self._ledger.pods.get(uid)
         return pod is not None and pod.node_name == node_name and pod.is_unserved
+
+    def _is_selected(self, node_name: NodeName) -> bool:
+        node = self._ledger.nodes.get(node_name)
+        return node is None or not node.is_left_out
 
     def _why_not(
         self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None

@@ -19,13 +19,14 @@ from extender.core.arrays import Int64s
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kinds import Kind
-from extender.core.model import NodeName, Pod, PodUID
+from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.core.reasons import Reason
 from extender.errors import NotSynced
 from extender.observe.metrics import Metrics
 from extender.service.auditor import Auditor
 from extender.service.binder import Binder
 from extender.service.cluster import Cluster, NodeLock
+from extender.service.exact import ExactPlaces
 from extender.service.handshakes import Handshakes
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
@@ -43,12 +44,13 @@ from extender.state.events import (
 from extender.state.ledger import Ledger
 from extender.state.overfull import Cause
 from extender.verbs.bind import choose_devices
+from extender.verbs.exact import Mode
 from extender.verbs.filter import FilterDecision, filter_nodes
 from extender.verbs.nominations import expected_holding
 from extender.verbs.prioritize import score_nodes
 from extender.verbs.verdicts import NodeVerdict, judge_node
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
-from extender.wire.nodes import decode_node
+from extender.wire.nodes import decode_node, has_same_devices
 from extender.wire.pods import PodReader
 
 DEFAULT_SETTINGS: Final = Settings()
@@ -89,9 +91,15 @@ class Extender:
         self._cluster = cluster
         self._burst = settings.scheduling.burst
         self._kinds = reader.kinds
+        self._node_selector = settings.scheduling.node_selector
         self._ledger = Ledger()
         self._nominated = NominatedRoom(self._ledger)
         self._locks = NodeLocks(cluster, settings.bind, unix_seconds, monotonic)
+        self._exact = (
+            ExactPlaces(self._ledger, self._locks, self._burst, monotonic)
+            if settings.scheduling.mode is Mode.EXACT
+            else None
+        )
         self._binder = Binder(
             cluster=cluster,
             ledger=self._ledger,
@@ -141,6 +149,14 @@ class Extender:
         """Whether nodes and pods have been listed and applied."""
         return self._is_synced
 
+    def read_node(self, obj: object) -> Node:
+        """Read a node object of a cluster or a request.
+
+        Raises:
+            BadObject: It is no object, or has no name.
+        """
+        return decode_node(obj, self._kinds, self._node_selector)
+
     def take_in(self, event: Event) -> None:
         """Apply what the cluster shows, and wake the binds that wait for it."""
         match event:
@@ -159,6 +175,7 @@ class Extender:
                 gone = self._ledger.pods.get(pod_uid)
                 self._ledger.apply(event)
                 self._waker.forget(pod_uid)
+                self._expect_nowhere(pod_uid)
                 if gone is not None and gone.node_name is not None:
                     self._locks.wake(gone.node_name)
             case _:
@@ -172,6 +189,9 @@ class Extender:
     def filter(self, args: ExtenderArgs) -> FilterDecision:
         """Judge the pod on every candidate. Changes no charge.
 
+        In exact mode, only the best of the nodes that fit is among the fitting ones;
+        the others are left out.
+
         Raises:
             NotSynced: The state is not complete yet.
         """
@@ -180,12 +200,21 @@ class Extender:
         fleet, node_names = self._candidates(args)
         decision = self._decide(args.pod, fleet, node_names)
         pod = args.pod
-        waits = pod.asks_for_devices and pod.request_problem is None
-        if waits and not decision.fitting:
+        asks = pod.asks_for_devices and pod.request_problem is None
+        if asks and not decision.fitting:
             self._waker.refused(pod, [*decision.failed, *decision.unresolvable])
-        else:
-            self._waker.forget(args.pod.uid)
+            self._expect_nowhere(pod.uid)
+            return decision
+        self._waker.forget(pod.uid)
+        if asks and self._exact is not None:
+            nominated = self._nominated.held_against(pod, fleet)
+            chosen = self._exact.choose(fleet, pod, decision.fitting, nominated)
+            decision.fitting = [chosen]
         return decision
+
+    def _expect_nowhere(self, pod_uid: PodUID) -> None:
+        if self._exact is not None:
+            self._exact.forget(pod_uid)
 
     def _decide(
         self,
@@ -252,6 +281,9 @@ class Extender:
         verdict = judge_node(fleet, pod, node_name, own, nominated)
         if verdict is None or verdict.problem is not None or verdict.kind is None:
             return verdict
+        if verdict.reason is Reason.NODE_NOT_SELECTED:
+            wanted = self._node_selector.text
+            return replace(verdict, problem=f"its labels do not match {wanted}")
         problem = self._why_no_card_counts(node_name, self._kinds[verdict.kind])
         return replace(verdict, problem=problem)
 
@@ -281,7 +313,10 @@ class Extender:
             NotSynced: The state is not complete yet.
         """
         self._check_synced()
-        return await self._binder.bind(args)
+        try:
+            return await self._binder.bind(args)
+        finally:
+            self._expect_nowhere(args.uid)
 
     async def finish(self) -> None:
         """Wait until every bind that was begun has ended."""
@@ -341,12 +376,18 @@ class Extender:
         """Give the cards to judge by, and the names in question.
 
         Nodes that come as objects are judged by the inventory they bring and the
-        usage that the ledger has on them.
+        usage that the ledger has on them. Most bring the inventory that is known.
         """
         if args.nodes is None:
             return self._ledger.fleet, args.candidates
-        nodes = [decode_node(item, self._kinds) for item in args.nodes.values()]
-        return self._ledger.fleet_of(nodes), args.candidates
+        known, selector = self._ledger.nodes, self._node_selector
+        changed = [
+            self.read_node(obj)
+            for name, obj in args.nodes.items()
+            if name not in known
+            or not has_same_devices(known[name], obj, self._kinds, selector)
+        ]
+        return self._ledger.fleet_of(changed), args.candidates
 
     def _check_synced(self) -> None:
         if not self._is_synced:

@@ -295,7 +295,11 @@ class NodeLocks:
         if written is not None and written.value == value:
             del self._written[node_name]
 
-    async def tidy(self, needs_lock: Callable[[PodUID, NodeName], bool]) -> None:
+    async def tidy(
+        self,
+        needs_lock: Callable[[PodUID, NodeName], bool],
+        is_selected: Callable[[NodeName], bool],
+    ) -> None:
         """Give back what nobody needs any more.
 
         Such as the lock of a pod that was deleted before it was served, or one whose
@@ -304,17 +308,19 @@ class NodeLocks:
         Args:
             needs_lock: Tells whether a pod is being bound to a node, or is bound there
                 and waits for its devices.
+            is_selected: Tells whether a node is scheduled here; else only locks that
+                we wrote are ours to give back.
         """
         await self._tidy_written(needs_lock)
-        await self._tidy_old()
+        await self._tidy_old(is_selected)
 
-    async def _tidy_old(self) -> None:
+    async def _tidy_old(self, is_selected: Callable[[NodeName], bool]) -> None:
         """Give back, a few at a time, what has stood for longer than any bind lasts."""
         now, longest = self._monotonic(), self._settings.longest_bind_seconds
         due = [
             (node_name, stand)
             for node_name, stand in self._stands.items()
-            if (stand.look_at or stand.since + longest) < now
+            if (stand.look_at or stand.since + longest) < now and is_selected(node_name)
         ]
         for node_name, stand in due[:_LOOKS_AT_A_TIME]:
             stand.look_at = now + longest

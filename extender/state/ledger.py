@@ -8,6 +8,7 @@ from typing import Final
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import DeviceUUID, Node, NodeName, Pod, PodUID, Usage
+from extender.core.overlaid_fleet import OverlaidFleet
 from extender.state.events import (
     Event,
     NodeGone,
@@ -170,11 +171,17 @@ class Ledger:
         """Combine the inventory of `nodes` with what the ledger holds on them.
 
         For requests that bring their own node objects. Nothing is recorded.
+
+        Args:
+            nodes: Those that are not as the ledger has them; all others are.
         """
+        if not nodes:
+            return self._fleet
         fleet = Fleet()
         for node in nodes:
             fleet.put(node, self.holdings_on(node.name))
-        return fleet
+        names = frozenset(node.name for node in nodes)
+        return OverlaidFleet(fleet, names, self._fleet)
 
     def fleet_as_listed(
         self, node_name: NodeName, listed: Sequence[Pod], without: PodUID

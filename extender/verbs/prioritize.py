@@ -63,4 +63,5 @@ def best_node(scores: Mapping[NodeName, int]) -> NodeName:
         >>> best_node({NodeName("b"): 7, NodeName("a"): 7, NodeName("c"): 3})
         'a'
     """
-    return min(scores, key=lambda name: (-scores[name], name))
+    best = max(scores.values())
+    return min(name for name, score in scores.items() if score == best)

@@ -18,6 +18,7 @@ from extender.core.model import (
 )
 from extender.errors import BadObject, BadQuantity, WireError
 from extender.wire.capacity_cards import cards_by_capacity
+from extender.wire.label_selector import EVERYTHING, LabelSelector
 from extender.wire.links import decode_links
 from extender.wire.lock import LOCK_ANNOTATION
 from extender.wire.objects import as_object, name_at, object_at, shown
@@ -32,7 +33,9 @@ _CUT_BY_DRIVER: Final = "template"
 """Modes of cards that are shared in one of two ways; the second word is ours."""
 
 
-def decode_node(obj: object, kinds: Iterable[Kind]) -> Node:
+def decode_node(
+    obj: object, kinds: Iterable[Kind], selector: LabelSelector = EVERYTHING
+) -> Node:
     """Read a node's inventories and how many device ids kubelet offers.
 
     What cannot be read, besides the name, becomes the `problem` of an inventory: it
@@ -41,6 +44,7 @@ def decode_node(obj: object, kinds: Iterable[Kind]) -> Node:
     Args:
         obj: The JSON object.
         kinds: Give the names of annotations and count resources.
+        selector: Which nodes are scheduled here; of others no inventory is read.
 
     Raises:
         BadObject: It is no object, or has no name.
@@ -50,11 +54,17 @@ def decode_node(obj: object, kinds: Iterable[Kind]) -> Node:
     name = NodeName(name_at(metadata, "name", "metadata"))
     inventories: dict[KindWord, Inventory] = {}
     warnings: list[str] = []
+    is_left_out, problem = False, None
+    try:
+        is_left_out = not _is_selected(metadata, selector)
+    except WireError as error:
+        problem = str(error)
     for kind in kinds:
-        inventory = _inventory(node, name, kind, warnings)
+        inventory = _LEFT_OUT if is_left_out else _inventory(node, name, kind, warnings)
         if inventory != _NO_INVENTORY:
-            inventories[kind.type_word] = inventory
+            inventories[kind.type_word] = _refused(inventory, problem)
     version = metadata.get("resourceVersion")
+    asked = () if is_left_out else kinds
     return Node(
         name,
         _without_doubles(inventories) if len(inventories) > 1 else inventories,
@@ -62,12 +72,90 @@ def decode_node(obj: object, kinds: Iterable[Kind]) -> Node:
         version if isinstance(version, str) else "",
         tuple(warnings),
         _handshakes(
-            metadata, [kind for kind in kinds if kind.type_word in inventories]
+            metadata, [kind for kind in asked if kind.type_word in inventories]
         ),
+        is_left_out,
+        _texts(node, kinds, selector),
     )
 
 
 _NO_INVENTORY: Final = Inventory(None, 0)
+_LEFT_OUT: Final = Inventory(None, 0, is_left_out=True)
+
+
+def _refused(inventory: Inventory, problem: str | None) -> Inventory:
+    """Add what is wrong with the node to what is wrong with its devices."""
+    if problem is None:
+        return inventory
+    return replace(
+        inventory, problem="; ".join(filter(None, (problem, inventory.problem)))
+    )
+
+
+def has_same_devices(
+    node: Node, obj: object, kinds: Iterable[Kind], selector: LabelSelector
+) -> bool:
+    """Tell, at a fraction of its cost, whether `decode_node` would give equal devices.
+
+    Args:
+        node: As `decode_node` gave it, by any kinds and selector.
+        obj: The JSON object of a node, that of another moment perhaps.
+        kinds: As for `decode_node`.
+        selector: As for `decode_node`.
+
+    Returns:
+        False also where that cannot be told.
+    """
+    return node.texts is not None and node.texts == _texts(obj, kinds, selector)
+
+
+def _texts(
+    obj: object, kinds: Iterable[Kind], selector: LabelSelector
+) -> tuple[tuple[str, str], ...] | None:
+    """Gather all that `_inventory` reads, by name; None where something is no text."""
+    try:
+        node = as_object(obj, "node")
+        metadata = object_at(node, "metadata", "node")
+        annotations = object_at(metadata, "annotations", "metadata")
+        status = object_at(node, "status", "node")
+        allocatable = object_at(status, "allocatable", "status")
+        capacity = object_at(status, "capacity", "status")
+        is_selected = _is_selected(metadata, selector)
+    except WireError:
+        return None
+    found: dict[str, object] = {"": "selected" if is_selected else "left out"}
+    found[CORDON_ANNOTATION] = annotations.get(CORDON_ANNOTATION)
+    for kind in kinds:
+        slots = allocatable.get(kind.count_resource)
+        found[f"allocatable {kind.count_resource}"] = slots
+        for name in (
+            kind.register_annotation,
+            kind.links_annotation,
+            kind.node_software_annotation,
+        ):
+            if name is not None:
+                found[name] = annotations.get(name)
+        if kind.capacity_cards is not None:
+            for resource in kind.capacity_cards.resources:
+                found[f"capacity {resource}"] = capacity.get(resource)
+    texts = [(name, text) for name, text in found.items() if isinstance(text, str)]
+    missing = sum(text is None for text in found.values())
+    return tuple(texts) if len(texts) + missing == len(found) else None
+
+
+def _is_selected(metadata: Mapping[str, object], selector: LabelSelector) -> bool:
+    """Tell whether a node is scheduled here; only labels that decide are read."""
+    if not selector.requirements:
+        return True
+    labels = object_at(metadata, "labels", "metadata")
+    read: dict[str, str] = {}
+    for key in selector.keys & labels.keys():
+        value = labels[key]
+        if not isinstance(value, str):
+            expected = "a string (quote it)"
+            raise BadObject(f"metadata.labels[{key}]", shown(value), expected)
+        read[key] = value
+    return selector.matches(read)
 
 
 def _inventory(

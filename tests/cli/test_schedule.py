@@ -68,6 +68,21 @@ def test_policy_of_the_cluster(
     assert card in json.dumps(outcome.json["pods"][0])
 
 
+def test_only_selected_nodes_are_asked(tmp_path: Path) -> None:
+    """The others are refused, with what their labels should be like."""
+    file = tmp_path / "cluster.json"
+    other = node("a-first").gpu("GPU-x").labels(gpu="off")
+    file.write_text(listed(CARD.labels(gpu="on"), other))
+    command = ("schedule", "-f", "-", "--cluster", file, "--node-label-selector")
+    placed = gpu_extender(*command, "gpu in (on)", "-o", "json", stdin=listed(TWELVE))
+    assert placed.json["pods"][0]["node"] == "n1"
+    assert placed.json["pods"][0]["candidates"] == 1
+    nowhere = gpu_extender(*command, "gpu=maybe", stdin=listed(TWELVE))
+    assert nowhere.code == 1
+    assert nowhere.out.count("its labels do not match gpu=maybe") == 2
+    assert nowhere.out.count("NodeNotSelected*") == 2
+
+
 @pytest.mark.parametrize(("release", "code"), [("after-init", 0), ("never", 1)])
 def test_release_counts_for_the_pods_that_are_there(
     tmp_path: Path, release: str, code: int

@@ -148,6 +148,28 @@ def test_release_of_the_cluster(
         assert json.loads(body)["NodeNames"] == fitting
 
 
+def test_exact_mode_on_selected_nodes(tmp_path: Path) -> None:
+    """Filter returns one node, and of those whose labels match."""
+    file = tmp_path / "cluster.json"
+    nodes = [
+        node(name).gpu(f"GPU-{name}").labels(gpu=gpu)
+        for name, gpu in (("a", "off"), ("c", "on"), ("b", "on"))
+    ]
+    broken = node("broken").allocatable(10)
+    broken = broken.annotations({"hami.io/node-nvidia-register": "[{"})
+    file.write_text(listed(*nodes, broken))
+    wanted = pod("p").app("a", gpu=1, gpumem=12_000)
+    options = ("--mode", "exact", "--node-label-selector", "gpu=on")
+    with serving(file, options=options) as (_, url, printed), connection(url) as caller:
+        assert "4 nodes, 2 with cards that count: 2" in "".join(printed)
+        assert "broken" not in "".join(printed)
+        _, body = ask(caller, "/filter", arguments(wanted, ["a", "c", "b"], None))
+        answer = json.loads(body)
+        assert answer["NodeNames"] == ["b"]
+        assert answer["FailedNodes"] == {}
+        assert answer["FailedAndUnresolvableNodes"] == {"a": "NodeNotSelected"}
+
+
 def test_summary_names_what_needs_a_person(tmp_path: Path) -> None:
     """Unreadable registers and allocations, cards that hold too much, strangers."""
     file = tmp_path / "cluster.json"

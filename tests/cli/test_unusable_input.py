@@ -121,6 +121,14 @@ USAGE = {
         ),
         2,
     ),
+    "a selector that is none": (
+        (
+            *("schedule", "-f", POD, "--cluster", POD),
+            *("--node-label-selector", "gpu=on,zone in a"),
+        ),
+        2,
+    ),
+    "an unknown mode": (("serve", "--cluster", POD, "--mode", "hami"), 2),
     "an unknown release": (("charge", "-f", POD, "--release", "no"), 2),
     "help": (("--help",), 0),
     "help of a command": (("schedule", "-h"), 0),
@@ -134,6 +142,19 @@ def test_usage(arguments: tuple[str | Path, ...], code: int) -> None:
     outcome = gpu_extender(*arguments)
     assert outcome.code == code
     assert max(map(len, (outcome.out + outcome.err).splitlines())) <= 80
+
+
+def test_bad_selector_is_quoted() -> None:
+    """With the place, what stands there, and what should."""
+    for command in (("serve",), ("schedule", "-f", POD)):
+        arguments = (*command, "--cluster", EXAMPLE, "--node-label-selector")
+        outcome = gpu_extender(*arguments, "gpu=on,zone in a")
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "'gpu=on,zone in a'" in outcome.err
+        assert "At character 16 stands 'a'" in outcome.err
+        assert "There should be `(`" in outcome.err
+    source = ("--cluster", EXAMPLE, "--node-label-selector", "gpu=on,")
+    assert "At character 8 stands the end" in gpu_extender("serve", *source).err
 
 
 def test_real_command_complains_in_one_line(tmp_path: Path) -> None:

@@ -38,10 +38,10 @@ class Cluster:
         self.kubelets[builder.name] = kubelet
         return await self._running.enter_async_context(attached(kubelet))
 
-    async def submit(self, builder: PodBuilder) -> Json:
-        """Create a pod for kube-scheduler to place."""
+    async def submit(self, builder: PodBuilder, *, to: str | None = None) -> Json:
+        """Create a pod for kube-scheduler to place, by another name than usual."""
         return await self.api.create_pod(
-            builder.build(), scheduler_name=scheduler_name()
+            builder.build(), scheduler_name=to or scheduler_name()
         )
 
     async def place(self, builder: PodBuilder) -> Json:

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import mkdtemp
@@ -39,7 +39,9 @@ class ExtenderProcess(Component):
 class GpuExtender:
     """An extender that serves on one address, also after it was killed and started."""
 
-    def __init__(self, folder: Path, kubeconfig: Path) -> None:
+    def __init__(
+        self, folder: Path, kubeconfig: Path, options: Sequence[str] = ()
+    ) -> None:
         self._port = free_port()
         self.url = f"http://{HOST}:{self._port}"
         command: list[str | Path] = [
@@ -48,6 +50,7 @@ class GpuExtender:
             *(sys.executable, "-m", "extender", "serve"),
             *("--kubeconfig", kubeconfig),
             *("--listen", f"{HOST}:{self._port}"),
+            *options,
         ]
         self.component = ExtenderProcess("extender", command, folder)
 
@@ -101,6 +104,7 @@ async def gpu_extender(
     *,
     user: User = User.ADMIN,
     kubeconfig: Path | None = None,
+    options: Sequence[str] = (),
 ) -> AsyncIterator[GpuExtender]:
     """Run the extender, ready to serve.
 
@@ -108,9 +112,10 @@ async def gpu_extender(
         plane: Which cluster it serves; its folder keeps the log.
         user: As whom.
         kubeconfig: Another way to the cluster than the user's own.
+        options: Further ones of ``serve``.
     """
     folder = Path(mkdtemp(dir=plane.folder, prefix="extender-"))
-    extender = GpuExtender(folder, kubeconfig or plane.kubeconfig(user))
+    extender = GpuExtender(folder, kubeconfig or plane.kubeconfig(user), options)
     try:
         await extender.start()
         yield extender

@@ -3,7 +3,7 @@
 import asyncio
 import http.client
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,14 +19,23 @@ CONFIGURATION: Final = Path(__file__).parents[2] / "config" / "kube-scheduler.ya
 _READY_SECONDS: Final = 60.0
 
 
-def configuration(kubeconfig: Path, extender_url: str) -> dict[str, Any]:
-    """Give the project's configuration with the two addresses set."""
+def configuration(
+    kubeconfig: Path, extender_url: str, more_names: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Give the project's configuration with the two addresses set.
+
+    Args:
+        kubeconfig: Of the cluster.
+        extender_url: The ``urlPrefix``.
+        more_names: Each one more profile, with all else as it is by default.
+    """
     shipped: dict[str, Any] = yaml.safe_load(CONFIGURATION.read_text(encoding="utf-8"))
     shipped["clientConnection"]["kubeconfig"] = str(kubeconfig)
     # Electing a leader would only cost time: there is one.
     shipped["leaderElection"] = {"leaderElect": False}
     (extender,) = shipped["extenders"]
     extender["urlPrefix"] = extender_url
+    shipped["profiles"] += [{"schedulerName": name} for name in more_names]
     return shipped
 
 
@@ -39,7 +48,11 @@ def scheduler_name() -> str:
 
 @asynccontextmanager
 async def kube_scheduler(
-    plane: ControlPlane, extender_url: str, *, verbosity: int = 2
+    plane: ControlPlane,
+    extender_url: str,
+    *,
+    verbosity: int = 2,
+    more_names: Sequence[str] = (),
 ) -> AsyncIterator[Component]:
     """Run kube-scheduler, and wait until it has listed what it needs.
 
@@ -47,10 +60,12 @@ async def kube_scheduler(
         plane: Where it schedules.
         extender_url: The ``urlPrefix``; nothing need listen there for plain pods.
         verbosity: Of its log, in the plane's folder; 5 shows errors of prioritize.
+        more_names: Other scheduler names than the configured one that it serves, too.
     """
     folder = Path(mkdtemp(dir=plane.folder, prefix="kube-scheduler-"))
     written = folder / "configuration.yaml"
-    settings = configuration(plane.kubeconfig(User.SCHEDULER), extender_url)
+    kubeconfig = plane.kubeconfig(User.SCHEDULER)
+    settings = configuration(kubeconfig, extender_url, more_names)
     written.write_text(yaml.safe_dump(settings))
     port = free_port()
     command: list[str | Path] = [

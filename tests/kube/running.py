@@ -12,7 +12,12 @@ from extender.core.model import NodeName, PodUID, Release
 from extender.kube.cluster import KubeCluster
 from extender.observe.metrics import Metrics
 from extender.service import Extender
-from extender.settings import BindSettings, KubeSettings, Settings
+from extender.settings import (
+    BindSettings,
+    KubeSettings,
+    SchedulingSettings,
+    Settings,
+)
 from extender.state.audit import audit
 from extender.verbs.filter import FilterDecision
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
@@ -24,6 +29,7 @@ from tests.values import totals_of
 QUICK: Final = KubeSettings(
     request_seconds=1, first_backoff_seconds=0.01, longest_backoff_seconds=0.02
 )
+DEFAULTS: Final = SchedulingSettings()
 ONE_CARD: Final = node("n1").gpu("GPU-a", memory=24_000)
 WANTED: Final = pod("p").app("a", gpu=1, gpumem=16_000)
 
@@ -76,10 +82,12 @@ async def running(
     follows: bool = True,
     release: Release = Release.AFTER_INIT,
     audit_seconds: float = Settings().audit_seconds,
+    scheduling: SchedulingSettings = DEFAULTS,
 ) -> AsyncIterator[Running]:
     """Run an extender on a server; one that does not follow hears nothing later."""
     reader, clock = PodReader(Kinds([NVIDIA]), release=release), Clock()
     settings = Settings(
+        scheduling=scheduling,
         bind=BindSettings(lock_wait_seconds=lock_wait_seconds),
         audit_seconds=audit_seconds,
     )

@@ -309,9 +309,15 @@ class Machine(RuleBasedStateMachine):
             shown = with_cards(shown, *others, allocatable=slots)
         self.show_node(shown)
 
-    @rule(name=st.sampled_from(NAMES), how=st.sampled_from(["bare", "silent", "odd"]))
+    @rule(
+        name=st.sampled_from(NAMES),
+        how=st.sampled_from(["bare", "silent", "left out", "odd"]),
+    )
     def show_a_node_without_cards_that_count(self, name: NodeName, how: str) -> None:
-        """Its registration is gone, or unreadable, or its plugin is silent."""
+        """Its registration is gone, or unreadable, or its plugin is silent.
+
+        Or its labels are no longer those of the nodes that are scheduled here.
+        """
         shown = self.world.nodes.get(name, node(name, card("GPU-a"), allocatable=30))
         for kind in shown.inventories:
             shown = _without_cards_that_count(shown, kind, how)
@@ -678,6 +684,8 @@ def _without_cards_that_count(shown: Node, kind: KindWord, how: str) -> Node:
             return with_inventory(shown, kind, devices=None)
         case "silent":
             return with_inventory(shown, kind, allocatable_slots=0)
+        case "left out":
+            return with_inventory(shown, kind, devices=None, is_left_out=True)
         case _:
             return with_inventory(shown, kind, problem="no JSON")
 

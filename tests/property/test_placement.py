@@ -144,6 +144,7 @@ def node_cases(draw: st.DrawFn, name: NodeName, request: PodRequest) -> NodeCase
                     with_inventory(shown, kind, devices=()),
                     with_inventory(shown, kind, allocatable_slots=0),
                     with_inventory(shown, kind, problem="not JSON"),
+                    with_inventory(shown, kind, devices=None, is_left_out=True),
                 ]
             )
         )
@@ -176,8 +177,9 @@ class Outcome:
 def expected_outcome(case: NodeCase, request: PodRequest) -> Outcome:
     """Ask the oracle."""
     shown = inventory_of(case.node)
-    if shown.problem is not None:
-        return Outcome("NodeRegistrationUnreadable")
+    if shown.is_left_out or shown.problem is not None:
+        reasons = ("NodeRegistrationUnreadable", "NodeNotSelected")
+        return Outcome(reasons[shown.is_left_out])
     if not shown.devices or not shown.allocatable_slots:
         return Outcome("node unregistered")
     if case.is_closed:

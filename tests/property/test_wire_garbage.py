@@ -16,6 +16,7 @@ from extender.core.model import Lifetime, UnreadableAllocation
 from extender.errors import WireError
 from extender.wire.allocation import decode_rows, read_allocation, served_rows
 from extender.wire.extender_v1 import decode_binding_args, decode_extender_args
+from extender.wire.label_selector import parse_selector
 from extender.wire.node_lists import NodeLists
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
@@ -42,7 +43,10 @@ POD: Final = (
     .restarting_all(status=False)
     .build()
 )
-NODE: Final = node("n1").gpu("GPU-a").gpu("GPU-b").cordon("GPU-b").build()
+NODE: Final = (
+    node("n1").gpu("GPU-a").gpu("GPU-b").cordon("GPU-b").labels(gpu="on").build()
+)
+SELECTOR: Final = parse_selector("gpu=on")
 POD_OF_TWO_KINDS: Final = kinds.pod_of(
     pod("p")
     .init("i")
@@ -84,6 +88,7 @@ def test_any_text_is_an_allocation_or_unreadable(text: str, counts: list[int]) -
 TEXT_DECODERS: Final[dict[str, Callable[[str], object]]] = {
     "quantity": lambda text: parse_whole(text, FIELD),
     "inventory": lambda text: decode_inventory(text, FIELD, frozenset()),
+    "label selector": parse_selector,
     "rows": lambda text: decode_rows(text, FIELD, "NVIDIA"),
 }
 
@@ -129,6 +134,7 @@ def test_any_body_is_read_or_refused(
 OBJECT_DECODERS: Final[dict[str, Callable[[object], object]]] = {
     "pod": READER.read,
     "node": lambda shown: decode_node(shown, [NVIDIA]),
+    "labelled node": lambda shown: decode_node(shown, [NVIDIA], SELECTOR),
     "pod of two kinds": kinds.READER.read,
     "node of two kinds": lambda shown: decode_node(shown, kinds.KINDS),
     "remains": lambda shown: kinds.READER.read_bound_remains(shown, "torn"),

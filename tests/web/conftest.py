@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Final
 
 import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer
@@ -13,7 +14,7 @@ from extender.core.kinds import NVIDIA
 from extender.embedded.cluster import EmbeddedCluster
 from extender.runtime import embed
 from extender.service import Extender
-from extender.settings import HttpSettings, Settings
+from extender.settings import HttpSettings, SchedulingSettings, Settings
 from extender.web.app import build_app
 from extender.wire.pods import PodReader
 from tests.builders import Json, NodeBuilder, PodBuilder
@@ -21,13 +22,15 @@ from tests.web.scheduler import Scheduler
 
 Serve = Callable[..., Awaitable[Scheduler]]
 
+DEFAULTS: Final = SchedulingSettings()
+
 
 @pytest_asyncio.fixture(loop_scope="function")
 async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
     """Give a function that serves a cluster of these objects.
 
     Its keyword `limit` is the limit on bodies; `synced` False leaves the last step of
-    starting out.
+    starting out; `scheduling` says what is preferred.
     """
     async with AsyncExitStack() as stack:
 
@@ -35,10 +38,11 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
             *shown: NodeBuilder | PodBuilder | Json,
             limit: int | None = None,
             synced: bool = True,
+            scheduling: SchedulingSettings = DEFAULTS,
         ) -> Scheduler:
             file = tmp_path / "cluster.json"
             file.write_text(json.dumps(listed(*shown)))
-            cluster, extender = _started(file, synced=synced)
+            cluster, extender = _started(file, scheduling, synced=synced)
             http = (
                 HttpSettings()
                 if limit is None
@@ -51,9 +55,11 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
         yield start
 
 
-def _started(file: Path, *, synced: bool) -> tuple[EmbeddedCluster, Extender]:
+def _started(
+    file: Path, scheduling: SchedulingSettings, *, synced: bool
+) -> tuple[EmbeddedCluster, Extender]:
     if synced:
-        embedded = embed([file], Settings())
+        embedded = embed([file], Settings(scheduling=scheduling))
         return embedded.cluster, embedded.extender
     cluster = EmbeddedCluster(PodReader(Kinds([NVIDIA])))
     cluster.load([file])

@@ -15,13 +15,13 @@ from extender.core.model import (
     ContainerUsage,
     DeviceUUID,
     Lifetime,
+    NodeName,
     Release,
     Usage,
 )
 from extender.embedded.cluster import EmbeddedCluster
 from extender.service import Extender
 from extender.state.events import NodeGone, NodeSeen, PodGone, PodSeen
-from extender.wire.nodes import decode_node
 from tests.builders import Json, NodeBuilder, PodBuilder, pod
 from tests.oracles import Totals, timeline_charge, timeline_effective
 
@@ -247,13 +247,11 @@ class Scheduler:
 
     def see_node(self, shown: NodeBuilder) -> None:
         """Show a node, new or changed."""
-        node = decode_node(shown.build(), self.extender.reader.kinds)
-        self.extender.take_in(NodeSeen(node))
+        self.extender.take_in(NodeSeen(self.extender.read_node(shown.build())))
 
     def lose_node(self, shown: NodeBuilder) -> None:
         """Show that a node is deleted."""
-        node = decode_node(shown.build(), self.extender.reader.kinds)
-        self.extender.take_in(NodeGone(node.name))
+        self.extender.take_in(NodeGone(NodeName(shown.name)))
 
 
 def built(shown: PodBuilder | Json) -> Json:

@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from benchmarks.cluster import make_cluster, to_create
+from benchmarks.cluster import make_cluster, sent_nodes, to_create
 from benchmarks.connection import AnswerUnusable, Connection
 from benchmarks.http.askers import Questions, asker
 from benchmarks.http.cases import Case, cases_in, growths_in
@@ -14,6 +14,7 @@ from benchmarks.http.judging import (
     Judge,
     binds,
     filters_exactly,
+    filters_nodes_exactly,
     filters_somehow,
     judge,
     scores_exactly,
@@ -106,6 +107,11 @@ def test_a_growth_is_one_question_on_two_clusters() -> None:
         ({"cards": "9"}, "cases[0].cards is '9', but must be one of 8, mixed"),
         ({"nodes": 20_001}, "cases[0].nodes is 20001, but must be at most 20000"),
         ({"requests": 10_000}, "cases[0].requests is 10000, but must be fewer"),
+        ({"sent": "all"}, "cases[0].sent is 'all', but must be one of names, nodes"),
+        (
+            {"verb": "bind", "sent": "nodes"},
+            "cases[0].sent is 'nodes', but must be names, but for filter",
+        ),
         ({"node": 3}, "cases[0].node is 3, but must be left out; known are verb, "),
     ],
 )
@@ -179,6 +185,31 @@ def test_what_is_said_to_fit_is_what_the_extender_finds(
             wanted = set(questions[number].fitting())
             in_order = [node for node in questions.names(number) if node in wanted]
             assert list(found) == in_order, (name, number)
+
+
+def test_whole_nodes_are_judged_like_their_names(tmp_path: Path) -> None:
+    """They are those of the cluster, and the same ones fit."""
+    file = tmp_path / "cluster.json"
+    file.write_bytes(orjson.dumps(make_cluster(40)))
+    extender = embed([file], Settings()).extender
+    (case,) = cases_in(workload({**CASE, "nodes": 40, "sent": "nodes"}), full=True)
+    nodes = sent_nodes(case.plan)
+    questions = Questions(case, case.plan.node_names(), nodes=nodes)
+    args = decode_extender_args(questions.body(3), extender.reader)
+    assert args.nodes is not None
+    assert list(args.nodes.values()) == [nodes[name] for name in questions.names(3)]
+    decision = extender.filter(args)
+    answer = {
+        "Nodes": {"items": [nodes[name] for name in decision.fitting]},
+        "NodeNames": None,
+        "FailedNodes": decision.failed,
+        "FailedAndUnresolvableNodes": decision.unresolvable,
+        "Error": "",
+    }
+    sent, wanted = questions.names(3), questions[3].fitting()
+    assert filters_nodes_exactly(orjson.dumps(answer), sent, wanted)
+    none: dict[str, object] = {**answer, "Nodes": {"items": []}}
+    assert not filters_nodes_exactly(orjson.dumps(none), sent, wanted)
 
 
 class Answering(Connection):

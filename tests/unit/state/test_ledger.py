@@ -611,14 +611,16 @@ def test_holdings_are_kept_for_nodes_that_are_away() -> None:
 
 
 def test_nodes_that_come_as_objects_are_not_recorded() -> None:
-    """They show their own cards, with what the ledger holds there."""
+    """They show their own cards, with what is held there; others are as known."""
     ledger = ledger_after(PodSeen(BOUND))
     brought = ledger.fleet_of([node(N1, card("GPU-a", memory=80_000))])
     totals = totals_of(brought, N1)
     assert totals is not None
     assert totals.used == {GPU_A: Usage(1, 20_000, 30)}
-    assert totals_of(brought, N2) is None
+    assert brought.totals(N2) == ledger.fleet.totals(N2)
+    assert totals_of(brought, NodeName("n9")) is None
     assert ledger.nodes[N1] == node(N1, A)
+    assert ledger.fleet_of([]) is ledger.fleet
 
 
 def test_nominated_pods_are_told() -> None:
