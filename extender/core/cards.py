@@ -200,6 +200,25 @@ class Cards:
             seen.apply(change)
         return seen
 
+    def single(self, positions: Int64s, columns: Int64s) -> "Cards":
+        """Copy single cards out, each as a node of its own."""
+        arrays: dict[str, Any] = {
+            name: array[..., columns] for name, array in self.arrays().items()
+        }
+        for name in (*_PER_DIMENSION, *_PER_CARD):
+            picked = getattr(self, name)[..., positions, columns]
+            arrays[name] = picked[..., np.newaxis, :]
+        return replace(self, **arrays)
+
+    def repeated(self, times: int) -> "Cards":
+        """See nodes of one card as nodes of so many equal ones; read-only."""
+        return self._mapped(
+            [*_PER_DIMENSION, *_PER_CARD],
+            lambda array: np.broadcast_to(
+                array, (*array.shape[:-2], times, array.shape[-1])
+            ),
+        )
+
     def narrowed(self, columns: Int64s) -> tuple["Cards", Int64s]:
         """Make it cheap to judge the nodes at `columns`.
 

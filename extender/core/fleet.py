@@ -14,8 +14,9 @@ from typing import Final
 import numpy as np
 
 from extender.core.answers import Answers, answer
-from extender.core.arrays import Int64s
+from extender.core.arrays import Int64s, Mask
 from extender.core.bucket import Bucket, NodeTotals
+from extender.core.budget import SearchCounts, StepBudget
 from extender.core.cards import Cards, Change, Interned
 from extender.core.holding import Holding
 from extender.core.model import Links, Node, NodeName, PodRequest
@@ -39,9 +40,14 @@ class Fleet:
     Invariant: for each card, ``used`` is the sum of the charges of the holdings that
     were added on its node and not removed. Whoever owns the fleet keeps the holdings
     and passes them again when a node is put.
+
+    Attributes:
+        searches: Counts what searches on its nodes take; shared with other fleets by
+            whoever passes it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, searches: SearchCounts | None = None) -> None:
+        self.searches = SearchCounts() if searches is None else searches
         self._interned = Interned()
         self._links: dict[NodeName, Links] = {}
         self._buckets: list[Bucket] = []
@@ -151,12 +157,16 @@ class Fleet:
         `without` and `beside` are judged apart.
         """
         changes = _changes(without, beside)
+        budget = StepBudget.of_many(self.searches)
         found = Answers.blank(len(node_names))
         is_judged = np.zeros(len(node_names), np.bool_)
         for number, columns, positions in self._by_bucket(node_names):
-            answers = self._buckets[number].answers(columns, request)
+            answers = self._buckets[number].answers(columns, request, budget)
             if changes:
-                self._judge_apart(number, columns, request, changes, answers)
+                apart = np.flatnonzero(self._is_changed(number, columns, changes))
+                if apart.size:
+                    cards = self._changed(number, columns[apart], changes)
+                    answers.put(apart, answer(cards, request, budget))
             found.put(positions, answers)
             is_judged[positions] = True
         for position in np.flatnonzero(~is_judged).tolist():
@@ -166,15 +176,10 @@ class Fleet:
                 found.reason_bits[position] = 1 << CODES[reason]
         return found
 
-    def _judge_apart(
-        self,
-        number: int,
-        columns: Int64s,
-        request: PodRequest,
-        changes: Sequence[tuple[Holding, int]],
-        answers: Answers,
-    ) -> None:
-        """Write over the answers of nodes on which something else is to be counted."""
+    def _is_changed(
+        self, number: int, columns: Int64s, changes: Sequence[tuple[Holding, int]]
+    ) -> Mask:
+        """Tell on which nodes of a bucket something else is to be counted."""
         places = {
             place & _COLUMN_MASK
             for holding, _ in changes
@@ -182,10 +187,7 @@ class Fleet:
             >> _COLUMN_BITS
             == number
         }
-        positions = np.flatnonzero(np.isin(columns, list(places)))
-        if positions.size:
-            cards = self._changed(number, columns[positions], changes)
-            answers.put(positions, answer(cards, request))
+        return np.isin(columns, list(places))
 
     def _changed(
         self, number: int, columns: Int64s, changes: Sequence[tuple[Holding, int]]

@@ -172,7 +172,7 @@ class Ledger:
 
         For requests that bring their own node objects. Nothing is recorded.
         """
-        fleet = Fleet()
+        fleet = Fleet(self._fleet.searches)
         for node in nodes:
             fleet.put(node, self.holdings_on(node.name))
         return fleet
@@ -190,7 +190,7 @@ class Ledger:
             listed: Every pod that is bound there.
             without: A pod that is judged as if it held nothing itself.
         """
-        fleet = Fleet()
+        fleet = Fleet(self._fleet.searches)
         node = self._nodes.get(node_name)
         if node is not None:
             seen = {pod.uid for pod in listed} | {without}
@@ -343,7 +343,7 @@ class Ledger:
             self._overfull.forget(node_name)
 
     def _recount(self) -> None:
-        self._fleet = Fleet()
+        self._fleet = Fleet(self._fleet.searches)
         self._held_on = {}
         former, self._standings = self._standings, {}
         for pod_uid, pod in self._pods.items():

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from extender.core.arrays import Int64s
+from extender.core.budget import SearchCounts, StepBudget
 from extender.core.cards import Cards
+from extender.core.fitting import fit_with_fewest_cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import Allocation, NodeName, Pod, PodRequest, Row, Share
@@ -36,11 +37,11 @@ def choose_devices(
     if pod.request.device_policy.is_topology_aware:
         links = fleet.links(node_name)
         if links is not None:
-            linked = _allocation(cards, pod.request, links)
-            if linked is not None:
-                return linked
+            linked = place(cards, pod.request, links=links)
+            if linked.fits[0]:
+                return _allocation(cards, pod.request, linked)
             # The best links for one container may leave too little for another.
-    return _allocation(cards, pod.request)
+    return _fitted(cards, pod.request, fleet.searches)
 
 
 def choose_devices_when_empty(
@@ -48,13 +49,22 @@ def choose_devices_when_empty(
 ) -> Allocation | None:
     """Fit a pod on one node as if no pod held anything there; as `choose_devices`."""
     cards = fleet.node(node_name)
-    return _allocation(cards.at_zero_usage(), pod.request) if cards else None
+    if cards is None:
+        return None
+    return _fitted(cards.at_zero_usage(), pod.request, fleet.searches)
+
+
+def _fitted(
+    cards: Cards, request: PodRequest, searches: SearchCounts
+) -> Allocation | None:
+    budget = StepBudget.of_one(searches)
+    placement = fit_with_fewest_cards(cards, request, budget)
+    return _allocation(cards, request, placement)
 
 
 def _allocation(
-    cards: Cards, request: PodRequest, links: Int64s | None = None
+    cards: Cards, request: PodRequest, placement: Placement
 ) -> Allocation | None:
-    placement = place(cards, request, links=links)
     if not placement.fits[0]:
         return None
     return tuple(

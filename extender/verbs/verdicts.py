@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from extender.core.arrays import CORES, MEMORY, SLOTS
+from extender.core.budget import StepBudget
 from extender.core.cards import Cards
+from extender.core.fitting import fit
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import ContainerRequest, DeviceUUID, NodeName, Pod, Usage
-from extender.core.placement import NO_CONTAINER, Placement, place, place_when_empty
+from extender.core.placement import NO_CONTAINER, Placement
 from extender.core.reasons import REASON_OF, Reason
 from extender.core.rules import memory_needed
 
@@ -107,14 +109,17 @@ def judge_node(
         return NodeVerdict(
             node_name, fleet.why_unusable(node_name), is_unresolvable=True
         )
-    placement = place(cards, pod.request, keep_usage=True)
+    budget = StepBudget.of_one(fleet.searches)
+    placement = fit(cards, pod.request, budget, keep_usage=True).placement
     if placement.fits[0]:
         return None
-    ideal = place_when_empty(cards, pod.request, keep_usage=True)
-    if ideal.fits[0]:
-        return _verdict(node_name, pod, cards, placement)
     empty = cards.at_zero_usage()
-    return replace(_verdict(node_name, pod, empty, ideal), is_unresolvable=True)
+    budget = StepBudget.of_one(fleet.searches)
+    ideal = fit(empty, pod.request, budget, keep_usage=True)
+    if ideal.placement.fits[0] or ideal.is_undecided[0]:
+        return _verdict(node_name, pod, cards, placement)
+    verdict = _verdict(node_name, pod, empty, ideal.placement)
+    return replace(verdict, is_unresolvable=True)
 
 
 def _verdict(
