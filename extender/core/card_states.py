@@ -19,6 +19,9 @@ from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.policies import card_order
 from extender.core.rules import Trial, memory_needed, passing
 
+FIELD: Final = 20
+"""Bits to count a node's cards in."""
+
 _CELLS_PER_STEP: Final = 500
 """Answers that cost as much as one step of the search."""
 
@@ -142,6 +145,8 @@ class CardStates:
 
     Attributes:
         allowed: Bit by bit, which containers a card would serve in that state.
+        counted: The same with `FIELD` bits for each, so that the sum over a node's
+            cards tells how many would serve each container.
         order: By the pod's policy; the lowest is tried first.
         numa_ranks: By kind, not by code.
         most_held: Per weight and kind; the most that a card of the kind can come to
@@ -152,6 +157,8 @@ class CardStates:
     def __init__(self, wants: Wants) -> None:
         self.wants = wants
         self.allowed: list[int] = []
+        self.counted: list[int] = []
+        self._spread: dict[int, int] = {}
         self.order: list[float] = []
         self.numa_ranks: list[int] = []
         self.most_held: list[list[int]] = [[] for _ in wants.weights]
@@ -171,22 +178,36 @@ class CardStates:
         """
         wants, policy = self.wants, self.wants.request.device_policy
         seen = cards.repeated(wants.state_count)
-        used = seen.used.copy()
+        used = seen.used
         used[SLOTS] += wants.held.sum(axis=0)[:, np.newaxis]
         allowed = np.zeros(seen.exists.shape, np.int64)
-        for asked, held in zip(wants.distinct, wants.held, strict=True):
-            used[MEMORY] += held[:, np.newaxis] * memory_needed(seen, asked)
-            used[CORES] += held[:, np.newaxis] * asked.core_percent
-        for place, asked in enumerate(wants.distinct):
-            memory_mib = memory_needed(seen, asked)
+        needed = [memory_needed(seen, asked) for asked in wants.distinct]
+        for asked, held, memory_mib in zip(
+            wants.distinct, wants.held[..., np.newaxis], needed, strict=True
+        ):
+            used[MEMORY] += held * memory_mib
+            used[CORES] += held * asked.core_percent
+        all_open = np.broadcast_to(is_open, seen.exists.shape)
+        for place, (asked, memory_mib) in enumerate(
+            zip(wants.distinct, needed, strict=True)
+        ):
             trial = Trial(seen, used, asked, policy, memory_mib)
-            serves = passing(trial, np.broadcast_to(is_open, seen.exists.shape))
-            allowed |= serves.astype(np.int64) << place
-        self.allowed += allowed.T.ravel().tolist()
+            allowed |= passing(trial, all_open).astype(np.int64) << place
+        answers: list[int] = allowed.T.ravel().tolist()
+        self.allowed += answers
+        self.counted += map(self._spread_of, answers)
         self.order += card_order(seen, used, policy).T.ravel().tolist()
         self.numa_ranks += cards.numa_ranks[0].tolist()
         self._used += list(np.moveaxis(used, 2, 0))
         self._note_most_held(allowed)
+
+    def _spread_of(self, answer: int) -> int:
+        spread = self._spread.get(answer)
+        if spread is None:
+            bits = range(answer.bit_length())
+            spread = sum(1 << FIELD * bit for bit in bits if answer >> bit & 1)
+            self._spread[answer] = spread
+        return spread
 
     def _note_most_held(self, allowed: Int64s) -> None:
         """Walk over the states that a card can come to, container by container."""

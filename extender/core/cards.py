@@ -211,12 +211,10 @@ class Cards:
         return replace(self, **arrays)
 
     def repeated(self, times: int) -> "Cards":
-        """See nodes of one card as nodes of so many equal ones; read-only."""
+        """Copy nodes of one card out as nodes of so many equal ones."""
         return self._mapped(
             [*_PER_DIMENSION, *_PER_CARD],
-            lambda array: np.broadcast_to(
-                array, (*array.shape[:-2], times, array.shape[-1])
-            ),
+            lambda array: np.repeat(array, times, axis=-2),
         )
 
     def narrowed(self, columns: Int64s) -> tuple["Cards", Int64s]:

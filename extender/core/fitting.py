@@ -7,7 +7,7 @@ it may have left room: there `extender.core.search` looks for them, node by node
 Outside the search are cards in MIG mode, and how cards are linked.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -28,8 +28,12 @@ from extender.core.search import Assignment, Search
 _MOST_CONTAINERS: Final = 60
 """That ask for cards: each takes a bit, and a level of the search."""
 
-_CELLS_AT_ONCE: Final = 10_000
-"""Answers of rules that are worked out together."""
+_NODES_AT_FIRST: Final = 8
+"""Whose kinds of card the rules are asked about together; twice as many each time, so
+that few questions are put, and few answers are left over when the steps run out."""
+
+_STEPS_PER_QUESTION: Final = 4
+"""That it counts as to ask the rules about one request, however few the cards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,28 +184,39 @@ def _searched(
         return
     kinds = _Kinds(cards, open_cards(cards, request), columns, CardStates(wants))
     search = Search(kinds.states, budget)
-    at_once = max(1, _CELLS_AT_ONCE // wants.cells_of(len(cards.exists)))
     first, group_of = first_of_equal(kinds.fields)
     members = np.split(columns[np.argsort(group_of, kind="stable")], _bounds(group_of))
-    for start in range(0, len(first), at_once):
-        if budget.left <= 0:
+    start, at_once = 0, _NODES_AT_FIRST
+    while start < len(first):
+        while at_once > 1 and 2 * kinds.steps_of(at_once) > budget.left:
+            at_once //= 2
+        chunk = first[start : start + at_once]
+        steps = kinds.steps_of(len(chunk))
+        if steps >= budget.left:
             rest = np.concatenate(members[start:])
             budget.counts.exhausted += len(rest)
             yield rest, _Undecided(is_for_others=True)
             return
-        chunk = first[start : start + at_once]
-        budget.take(wants.steps_of(len(chunk) * len(cards.exists)))
+        budget.take(steps)
         for of_node, some in zip(kinds.of(chunk), members[start:], strict=False):
-            is_limited = budget.left < budget.per_node
-            budget.counts.nodes += 1
-            try:
-                assignment = search.assign(of_node)
-            except OutOfSteps:
-                budget.counts.exhausted += len(some)
-                yield some, _Undecided(is_for_others=is_limited)
-            else:
-                if assignment is not None:
-                    yield some, _Found(assignment, kinds.states)
+            yield from _searched_alone(search, of_node, some, budget)
+        start, at_once = start + at_once, 2 * at_once
+
+
+def _searched_alone(
+    search: Search, kinds: Sequence[int], columns: Int64s, budget: StepBudget
+) -> Iterator[tuple[Int64s, _Found | _Undecided]]:
+    """Search one node for all that are equal."""
+    is_limited = budget.left < budget.per_node
+    budget.counts.nodes += 1
+    try:
+        assignment = search.assign(kinds)
+    except OutOfSteps:
+        budget.counts.exhausted += len(columns)
+        yield columns, _Undecided(is_for_others=is_limited)
+    else:
+        if assignment is not None:
+            yield columns, _Found(assignment, search.states)
 
 
 def _bounds(group_of: Int64s) -> Int64s:
@@ -228,21 +243,30 @@ class _Kinds:
         self.fields = card_fields(cards, is_open, columns)
         self._cards, self._is_open, self._columns = cards, is_open, columns
         self._by_fields: dict[bytes, int] = {}
+        self._known = 0
+
+    def steps_of(self, nodes: int) -> int:
+        """Tell how many steps it counts as to ask the rules about so many nodes."""
+        wants = self.states.wants
+        steps = len(wants.distinct) * _STEPS_PER_QUESTION
+        return steps + wants.steps_of(nodes * len(self._is_open))
 
     def of(self, places: Int64s) -> list[list[int]]:
         """Give the kinds of each node's cards, by place among the columns."""
         rows = np.ascontiguousarray(self.fields[:, :, places].transpose(2, 1, 0))
+        fields = rows.view(f"V{rows.itemsize * len(self.fields)}")[..., 0].tolist()
         new: list[tuple[int, int]] = []
         found = []
-        for node, column in zip(rows, self._columns[places].tolist(), strict=True):
+        by_fields = self._by_fields
+        for node, column in zip(fields, self._columns[places].tolist(), strict=True):
             kinds = []
-            for position, fields in enumerate(node):
-                known = len(self._by_fields)
-                kind = self._by_fields.setdefault(fields.tobytes(), known)
-                if kind == known:
+            for position, of_card in enumerate(node):
+                kind = by_fields.setdefault(of_card, len(by_fields))
+                if kind == self._known + len(new):
                     new.append((position, column))
                 kinds.append(kind)
             found.append(kinds)
+        self._known += len(new)
         if new:
             positions, columns = np.array(new, np.int64).T
             single = self._cards.single(positions, columns)

@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import Final
 
 from extender.core.budget import OutOfSteps, StepBudget
-from extender.core.card_states import CardStates, Wanted
+from extender.core.card_states import FIELD, CardStates, Wanted
 
 _CODE_BITS: Final = 40
 _CODE: Final = (1 << _CODE_BITS) - 1
@@ -45,7 +45,7 @@ class Search:
     """Searches nodes one by one, and keeps what they have in common."""
 
     def __init__(self, states: CardStates, budget: StepBudget) -> None:
-        self._states = states
+        self.states = states
         self._budget = budget
         self._dead: set[tuple[int, ...]] = set()
 
@@ -61,10 +61,10 @@ class Search:
         Raises:
             OutOfSteps: Neither was found in the steps that one node may take.
         """
-        if not self._states.may_hold_all(kinds):
+        if self._budget.left > 0 and not self.states.may_hold_all(kinds):
             self._budget.take(1)
             return None
-        return self._run(_Run(self._states, kinds, self._steps(), self._dead))
+        return self._run(_Run(self.states, kinds, self._steps(), self._dead))
 
     def assign_with_fewest_cards(
         self, kinds: Sequence[int], fewer_than: int
@@ -82,7 +82,7 @@ class Search:
             OutOfSteps: As `assign`.
         """
         for most in range(fewer_than):
-            run = _Run(self._states, kinds, self._steps(), set(), most)
+            run = _Run(self.states, kinds, self._steps(), set(), most)
             found = self._run(run)
             if found is not None:
                 return found
@@ -96,6 +96,31 @@ class Search:
             return run.assign()
         finally:
             self._budget.take(run.steps)
+
+
+class _Lacking:
+    """Compares how many cards would serve each container with how many it wants.
+
+    All at once: each has a field of a large number, whose upper bit stays set by the
+    addition where there are enough.
+    """
+
+    def __init__(self, wanted: Sequence[Wanted]) -> None:
+        counts: dict[int, int] = {}
+        for one in wanted:
+            counts[one.bit] = max(one.count, counts.get(one.bit, 0))
+        self._uppers = self._offset = 0
+        for bit, count in counts.items():
+            shift = FIELD * (bit.bit_length() - 1)
+            self._uppers |= _UPPER << shift
+            self._offset += _UPPER - count << shift
+
+    def none_is(self, serving: int) -> bool:
+        """Tell whether every container has enough, by a sum of `CardStates.counted`."""
+        return (serving + self._offset) & self._uppers == self._uppers
+
+
+_UPPER: Final = 1 << (FIELD - 1)
 
 
 class _Run:
@@ -112,6 +137,7 @@ class _Run:
         self.steps = 0
         self._wanted = states.wants.containers
         self._allowed = states.allowed
+        self._count_of = states.counted.__getitem__
         self._order = states.order
         self._most_steps = most_steps
         self._dead = dead
@@ -122,6 +148,7 @@ class _Run:
         self._chosen: list[_Cards] = [()] * len(self._wanted)
         self._before: list[list[int]] = [self._first] * (len(self._wanted) + 1)
         self._extra: frozenset[int] = frozenset()
+        self._lacking = [_Lacking(self._wanted[at:]) for at in range(len(self._wanted))]
 
     def assign(self) -> Assignment | None:
         """Walk; see `Search.assign`."""
@@ -151,12 +178,12 @@ class _Run:
 
         More is held later on, and no rule allows more then.
         """
-        answers = [self._allowed[code & _CODE] for code in codes]
-        return all(
-            self._is_enough(
-                one, [card for card, bits in enumerate(answers) if bits & one.bit]
-            )
-            for one in self._wanted[at:]
+        if self._most_extra is not None:
+            codes = [code & _CODE for code in codes]
+        if not self._lacking[at].none_is(sum(map(self._count_of, codes))):
+            return False
+        return not self._is_at_one or all(
+            self._is_enough(one, self._serving(one, codes)) for one in self._wanted[at:]
         )
 
     def _is_enough(self, one: Wanted, serving: Sequence[int]) -> bool:
@@ -197,18 +224,19 @@ class _Run:
             alike: dict[int, list[int]] = {}
             for card in cards:
                 alike.setdefault(codes[card], []).append(card)
-            yield from _selections(list(alike.values()), one.count)
+            if one.count == 1:
+                yield from ((first,) for first, *_ in alike.values())
+            else:
+                yield from _selections(list(alike.values()), one.count)
 
     def _serving(self, one: Wanted, codes: list[int]) -> list[int]:
-        return [
-            card
-            for card, code in enumerate(codes)
-            if self._allowed[code & _CODE] & one.bit
-        ]
+        allowed, bit = self._allowed, one.bit
+        return [card for card, code in enumerate(codes) if allowed[code & _CODE] & bit]
 
     def _in_order(self, cards: list[int], codes: list[int]) -> list[int]:
         """Sort by the policy; equal ones stay in card order."""
-        return sorted(cards, key=lambda card: self._order[codes[card] & _CODE])
+        order = self._order
+        return sorted(cards, key=lambda card: order[codes[card] & _CODE])
 
     def _numa_groups(self, one: Wanted, cards: list[int]) -> list[list[int]]:
         """Part cards by NUMA node where all must be of one; those with enough."""
