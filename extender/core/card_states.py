@@ -19,9 +19,6 @@ from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.policies import card_order
 from extender.core.rules import Trial, memory_needed, passing
 
-FIELD: Final = 20
-"""Bits to count a node's cards in."""
-
 _CELLS_PER_STEP: Final = 500
 """Answers that cost as much as one step of the search."""
 
@@ -145,8 +142,6 @@ class CardStates:
 
     Attributes:
         allowed: Bit by bit, which containers a card would serve in that state.
-        counted: The same with `FIELD` bits for each, so that the sum over a node's
-            cards tells how many would serve each container.
         order: By the pod's policy; the lowest is tried first.
         numa_ranks: By kind, not by code.
         most_held: Per weight and kind; the most that a card of the kind can come to
@@ -157,8 +152,6 @@ class CardStates:
     def __init__(self, wants: Wants) -> None:
         self.wants = wants
         self.allowed: list[int] = []
-        self.counted: list[int] = []
-        self._spread: dict[int, int] = {}
         self.order: list[float] = []
         self.numa_ranks: list[int] = []
         self.most_held: list[list[int]] = [[] for _ in wants.weights]
@@ -193,21 +186,11 @@ class CardStates:
         ):
             trial = Trial(seen, used, asked, policy, memory_mib)
             allowed |= passing(trial, all_open).astype(np.int64) << place
-        answers: list[int] = allowed.T.ravel().tolist()
-        self.allowed += answers
-        self.counted += map(self._spread_of, answers)
+        self.allowed += allowed.T.ravel().tolist()
         self.order += card_order(seen, used, policy).T.ravel().tolist()
         self.numa_ranks += cards.numa_ranks[0].tolist()
         self._used += list(np.moveaxis(used, 2, 0))
         self._note_most_held(allowed)
-
-    def _spread_of(self, answer: int) -> int:
-        spread = self._spread.get(answer)
-        if spread is None:
-            bits = range(answer.bit_length())
-            spread = sum(1 << FIELD * bit for bit in bits if answer >> bit & 1)
-            self._spread[answer] = spread
-        return spread
 
     def _note_most_held(self, allowed: Int64s) -> None:
         """Walk over the states that a card can come to, container by container."""

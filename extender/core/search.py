@@ -17,7 +17,8 @@ from itertools import combinations
 from typing import Final
 
 from extender.core.budget import OutOfSteps, StepBudget
-from extender.core.card_states import FIELD, CardStates, Wanted
+from extender.core.card_states import CardStates, Wanted
+from extender.core.enough import Enough
 
 _CODE_BITS: Final = 40
 _CODE: Final = (1 << _CODE_BITS) - 1
@@ -47,6 +48,7 @@ class Search:
     def __init__(self, states: CardStates, budget: StepBudget) -> None:
         self.states = states
         self._budget = budget
+        self._enough = Enough(states.wants.containers)
         self._dead: set[tuple[int, ...]] = set()
 
     def assign(self, kinds: Sequence[int]) -> Assignment | None:
@@ -64,7 +66,7 @@ class Search:
         if self._budget.left > 0 and not self.states.may_hold_all(kinds):
             self._budget.take(1)
             return None
-        return self._run(_Run(self.states, kinds, self._steps(), self._dead))
+        return self._run(kinds, self._dead)
 
     def assign_with_fewest_cards(
         self, kinds: Sequence[int], fewer_than: int
@@ -82,45 +84,23 @@ class Search:
             OutOfSteps: As `assign`.
         """
         for most in range(fewer_than):
-            run = _Run(self.states, kinds, self._steps(), set(), most)
-            found = self._run(run)
+            found = self._run(kinds, set(), most)
             if found is not None:
                 return found
         return None
 
-    def _steps(self) -> int:
-        return min(self._budget.per_node, self._budget.left)
-
-    def _run(self, run: "_Run") -> Assignment | None:
+    def _run(
+        self,
+        kinds: Sequence[int],
+        dead: set[tuple[int, ...]],
+        most_extra: int | None = None,
+    ) -> Assignment | None:
+        steps = min(self._budget.per_node, self._budget.left)
+        run = _Run(self.states, kinds, self._enough, steps)
         try:
-            return run.assign()
+            return run.assign(dead, most_extra)
         finally:
             self._budget.take(run.steps)
-
-
-class _Lacking:
-    """Compares how many cards would serve each container with how many it wants.
-
-    All at once: each has a field of a large number, whose upper bit stays set by the
-    addition where there are enough.
-    """
-
-    def __init__(self, wanted: Sequence[Wanted]) -> None:
-        counts: dict[int, int] = {}
-        for one in wanted:
-            counts[one.bit] = max(one.count, counts.get(one.bit, 0))
-        self._uppers = self._offset = 0
-        for bit, count in counts.items():
-            shift = FIELD * (bit.bit_length() - 1)
-            self._uppers |= _UPPER << shift
-            self._offset += _UPPER - count << shift
-
-    def none_is(self, serving: int) -> bool:
-        """Tell whether every container has enough, by a sum of `CardStates.counted`."""
-        return (serving + self._offset) & self._uppers == self._uppers
-
-
-_UPPER: Final = 1 << (FIELD - 1)
 
 
 class _Run:
@@ -130,28 +110,34 @@ class _Run:
         self,
         states: CardStates,
         kinds: Sequence[int],
+        enough: Enough,
         most_steps: int,
-        dead: set[tuple[int, ...]],
-        most_extra: int | None = None,
     ) -> None:
         self.steps = 0
+        self._most_steps = most_steps
         self._wanted = states.wants.containers
         self._allowed = states.allowed
-        self._count_of = states.counted.__getitem__
         self._order = states.order
-        self._most_steps = most_steps
-        self._dead = dead
-        self._most_extra = most_extra
+        self._enough = enough
         self._first = [kind * states.wants.state_count for kind in kinds]
         self._ranks = [states.numa_ranks[kind] for kind in kinds]
         self._is_at_one = states.wants.request.device_policy.on_one_numa_node
         self._chosen: list[_Cards] = [()] * len(self._wanted)
         self._before: list[list[int]] = [self._first] * (len(self._wanted) + 1)
+        self._dead: set[tuple[int, ...]] = set()
+        self._most_extra: int | None = None
         self._extra: frozenset[int] = frozenset()
-        self._lacking = [_Lacking(self._wanted[at:]) for at in range(len(self._wanted))]
 
-    def assign(self) -> Assignment | None:
-        """Walk; see `Search.assign`."""
+    def assign(
+        self, dead: set[tuple[int, ...]], most_extra: int | None
+    ) -> Assignment | None:
+        """Walk.
+
+        Args:
+            dead: States of cards from which the rest of the pod does not fit; added to.
+            most_extra: How many cards there may be that only inits hold.
+        """
+        self._dead, self._most_extra = dead, most_extra
         return self._assignment() if self._descend(0, self._first) else None
 
     def _descend(self, at: int, codes: list[int]) -> bool:
@@ -180,7 +166,7 @@ class _Run:
         """
         if self._most_extra is not None:
             codes = [code & _CODE for code in codes]
-        if not self._lacking[at].none_is(sum(map(self._count_of, codes))):
+        if not self._enough.is_for_all(at, map(self._allowed.__getitem__, codes)):
             return False
         return not self._is_at_one or all(
             self._is_enough(one, self._serving(one, codes)) for one in self._wanted[at:]
