@@ -6,8 +6,11 @@ from typing import Final
 import numpy as np
 import pytest
 
+from extender.core import budget as budgets
 from extender.core.budget import SearchCounts, StepBudget
+from extender.core.card_states import Wants
 from extender.core.device_policy import BINPACK_CARDS, SPREAD_CARDS, DevicePolicy
+from extender.core.equal_nodes import _ODD, first_of_equal
 from extender.core.fitting import Fit, fit
 from extender.core.fleet import Fleet
 from extender.core.model import Device, NodeName, PodRequest, Usage
@@ -15,6 +18,7 @@ from extender.core.placement import place
 from extender.core.reasons import Reason
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
+from extender.verbs.prioritize import score_nodes
 from extender.verbs.verdicts import judge_node
 from extender.wire.device_policies import device_policy_of, on_one_numa_node
 from tests.values import (
@@ -219,18 +223,30 @@ def test_a_node_is_not_unresolvable_where_only_the_search_fits_it_empty() -> Non
 
 # Steps.
 
-_SIZES: Final = (11_000, 9_700, 8_500, 7_300, 6_200, 5_900, 5_300, 4_700)
+
+_SIZES: Final = (11_500, 11_700, 11_900, 12_100)
 
 
-def hard_pod(containers: int = 8) -> PodRequest:
-    """Ask for much in odd sizes, so that few assignments fit, or none."""
-    return request(*(app(size) for size in _SIZES[::-1][:containers]))
+def hard_pod() -> PodRequest:
+    """Ask for four apps that need most of a card each."""
+    return request(*map(app, _SIZES))
 
 
-def hard_node(name: NodeName, seed: int) -> tuple[Device, ...]:
-    """Make four cards of about what the hard pod needs in all."""
-    random = np.random.default_rng(seed)
-    return cards(*(random.integers(14_400, 15_000, 4)).tolist())
+def tight_fleet(count: int) -> tuple[Fleet, list[NodeName]]:
+    """Put nodes on which the only way to fit the hard pod is found late."""
+    random = np.random.default_rng(753)
+    names = [NodeName(f"n{number}") for number in range(count)]
+    nodes = [node(name, *cards(*[24_000] * 8), allocatable=1_000) for name in names]
+    holdings = []
+    for name in names:
+        fitting = np.array(_SIZES) + random.integers(0, 100, 4)
+        free = random.permutation([*fitting, *random.integers(8_000, 11_500, 4)])
+        used = {
+            f"GPU-{index}": Usage(1, 24_000 - mib)
+            for index, mib in enumerate(free.tolist())
+        }
+        holdings.append(held(name, used))
+    return fleet_of(nodes, holdings), names
 
 
 def of_steps(per_node: int, left: int) -> StepBudget:
@@ -239,16 +255,194 @@ def of_steps(per_node: int, left: int) -> StepBudget:
 
 
 def fitted(fleet: Fleet, wanted: PodRequest, budget: StepBudget) -> Fit:
-    """Fit on all nodes, which have equally many cards."""
+    """Fit on all nodes at once."""
     (bucket,) = fleet._buckets
     return fit(bucket.cards(), wanted, budget)
 
 
-def hard_fleet(count: int) -> tuple[Fleet, list[NodeName]]:
-    """Put nodes that differ, and on which the search has much to do."""
-    names = [NodeName(f"n{number}") for number in range(count)]
-    nodes = [
-        node(name, *hard_node(name, seed), allocatable=1_000)
-        for seed, name in enumerate(names)
-    ]
-    return fleet_of(nodes), names
+@pytest.mark.parametrize("left", [0, 1, 50, 200, 1_000])
+def test_all_nodes_together_take_no_more_steps_than_they_may(left: int) -> None:
+    """However many there are; those that were not reached are cut short."""
+    fleet, names = tight_fleet(300)
+    budget = of_steps(300, left)
+    found = fitted(fleet, hard_pod(), budget)
+    columns = np.arange(len(names))
+    assert budget.counts.steps <= left
+    assert budget.left == left - budget.counts.steps
+    assert found.is_undecided[columns].any()
+    assert found.is_cut_short[columns].any()
+    assert budget.counts.exhausted == np.count_nonzero(found.is_undecided[columns])
+
+
+def test_a_node_that_takes_too_many_steps_itself_is_not_cut_short() -> None:
+    """To ask again would end in the same way."""
+    fleet, _ = tight_fleet(1)
+    found = fitted(fleet, hard_pod(), of_steps(3, 1_000))
+    assert found.is_undecided[0]
+    assert not found.is_cut_short[0]
+
+
+def test_more_steps_decide_more_and_never_otherwise() -> None:
+    """What fits with few steps fits with many; what is undecided may."""
+    fleet, _ = tight_fleet(60)
+    fits, undecided = np.zeros(1, np.bool_), np.ones(1, np.bool_)
+    for left in (100, 200, 400, 800, 1_600, 3_200):
+        found = fitted(fleet, hard_pod(), of_steps(300, left))
+        assert not (fits & ~found.placement.fits).any()
+        assert not (found.is_undecided & ~undecided).any()
+        fits, undecided = found.placement.fits, found.is_undecided
+    assert fits[:60].all()
+
+
+def test_equal_nodes_are_searched_once() -> None:
+    """A fleet of one state of cards takes the steps of one node."""
+    wanted = request(app(8_000), app(15_000))
+    taken = []
+    for count in (1, 500):
+        names = [NodeName(f"n{number}") for number in range(count)]
+        nodes = [node(name, *cards(10_000, 20_000)) for name in names]
+        used = {"GPU-0": Usage(1, 2_000)}
+        fleet = fleet_of(nodes, [held(name, used) for name in names])
+        decision = filter_nodes(fleet, pod("p", wanted), names, None)
+        assert decision.fitting == names
+        taken.append((fleet.searches.steps, fleet.searches.nodes))
+    assert taken[0] == taken[1]
+
+
+def test_steps_grow_with_the_kinds_of_node_at_most() -> None:
+    """Twice as many nodes that all differ take at most twice the steps."""
+    steps = []
+    for count in (50, 100, 200):
+        budget = of_steps(10_000, 1_000_000)
+        fitted(tight_fleet(count)[0], hard_pod(), budget)
+        steps.append(budget.counts.steps)
+    assert steps[1] <= 2.2 * steps[0]
+    assert steps[2] <= 2.2 * steps[1]
+
+
+@pytest.mark.parametrize("count", [2, 4, 8, 16])
+def test_equal_cards_do_not_multiply_the_steps(count: int) -> None:
+    """All that matters is how many of a kind are left: apps are not tried in turn."""
+    wanted = request(*[app(9_000)] * count, *[app(13_000)] * count, app(3_000))
+    fleet = fleet_of([node(N1, *cards(*[24_000] * count), allocatable=1_000)])
+    alone = fleet.node(N1)
+    assert alone is not None
+    budget = of_steps(1_000_000, 1_000_000)
+    fit(alone, wanted, budget)
+    assert budget.counts.steps <= 40 * count
+
+
+def test_where_no_container_fits_alone_nothing_is_searched() -> None:
+    """Nor where it is the first to be placed, nor where all memory is too little."""
+    fleet, names = tight_fleet(20)
+    for wanted in (
+        request(app(8_000), app(20_000)),
+        request(app(20_000), app(8_000)),
+        request(sidecar(8_000), init(20_000), app(1_000)),
+        request(*[app(11_500)] * 9),
+    ):
+        assert not filter_nodes(fleet, pod("p", wanted), names, None).fitting
+        assert fleet.searches.nodes <= 1  # the empty node, where it may fit
+
+
+def test_a_pod_of_one_container_is_never_searched() -> None:
+    """There is nothing before it that could give way."""
+    fleet, names = tight_fleet(20)
+    for asked in (app(20_000), app(11_000, count=8), init(23_000, count=2)):
+        filter_nodes(fleet, pod("p", request(asked)), names, None)
+    assert fleet.searches == SearchCounts()
+
+
+def test_what_filter_cannot_decide_is_failed_and_never_unresolvable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither does it say why the containers would not fit: they may."""
+    monkeypatch.setattr(budgets, "STEPS_PER_QUESTION", 4)
+    fleet, names = tight_fleet(3)
+    decision = filter_nodes(fleet, pod("p", hard_pod()), names, None)
+    assert decision.failed == dict.fromkeys(names, "PlacementSearchExhausted")
+    assert not decision.unresolvable
+    assert fleet.searches.exhausted >= 3
+    for name in names:
+        assert judge_node(fleet, pod("p", hard_pod()), name, None) is None
+        assert choose_devices(fleet, pod("p", hard_pod()), name, None) is not None
+
+
+def test_a_verdict_says_that_it_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no card and no container: none of them is to blame."""
+    monkeypatch.setattr(budgets, "ONE_NODE_TIMES", 0)
+    fleet, _ = tight_fleet(1)
+    verdict = judge_node(fleet, pod("p", hard_pod()), NodeName("n0"), None)
+    assert verdict is not None
+    assert verdict.reasons == (Reason.SEARCH_EXHAUSTED,)
+    assert not verdict.is_unresolvable
+    assert not verdict.cards
+    assert choose_devices(fleet, pod("p", hard_pod()), NodeName("n0"), None) is None
+
+
+def test_each_question_decides_some_more_until_all_are() -> None:
+    """Answers that were cut short are not remembered as such: they have new steps."""
+    fleet, names = tight_fleet(200)
+    asking = pod("p", hard_pod())
+    left = []
+    for _ in range(40):
+        decision = filter_nodes(fleet, asking, names, None)
+        left.append(len(decision.failed))
+    assert left[0] > 0
+    assert left == sorted(left, reverse=True)
+    assert left[-1] == 0
+    steps = fleet.searches.steps
+    assert filter_nodes(fleet, asking, names, None).fitting == names
+    assert fleet.searches.steps == steps
+
+
+def test_prioritize_does_not_search_what_is_not_in_question() -> None:
+    """It asks about nodes that fit; those that were cut short wait for filter."""
+    fleet, names = tight_fleet(200)
+    asking = pod("p", hard_pod())
+    fitting = filter_nodes(fleet, asking, names, None).fitting
+    assert 0 < len(fitting) < len(names)
+    steps = fleet.searches.steps
+    assert score_nodes(fleet, asking, fitting, None).all()
+    assert fleet.searches.steps == steps
+
+
+def test_more_containers_than_can_be_searched_are_not_decided() -> None:
+    """Neither by their number, nor by the number of states that a card can have."""
+    many = request(*[app(1_000)] * 40, *[app(2_000)] * 40, app(9_000))
+    odd = request(*[app(1_000 + number) for number in range(14)], app(9_000))
+    for wanted in (many, odd):
+        total = sum(asked.memory_mib or 0 for asked in wanted.containers)
+        sizes = (total - 8_000, 4_000, 4_500)
+        fleet = fleet_of(
+            [
+                node(
+                    N1,
+                    *(
+                        card(f"GPU-{i}", index=i, memory=size, slots=100)
+                        for i, size in enumerate(sizes)
+                    ),
+                )
+            ]
+        )
+        fleet.add(held(N1, {"GPU-0": Usage(1, 1)}))
+        decision = filter_nodes(fleet, pod("p", wanted), [N1], None)
+        assert decision.fitting or decision.failed == {N1: "PlacementSearchExhausted"}
+
+
+def test_nodes_are_grouped_though_numbers_for_them_were_the_same() -> None:
+    """Numbers that are the same by chance cannot make one node of two."""
+    first, second = pow(_ODD, 1, 1 << 64), pow(_ODD, 2, 1 << 64)
+    as_signed = np.array([first, second], np.uint64).astype(np.int64).tolist()
+    fields = np.array([[[as_signed[1], 0]], [[0, as_signed[0]]]], np.int64)
+    groups, group_of = first_of_equal(fields)
+    assert groups.tolist() == [0, 1]
+    assert group_of.tolist() == [0, 1]
+
+
+def test_a_cards_state_tells_what_it_holds_of_the_pod() -> None:
+    """Equal requests share a digit, whatever number of cards they ask for."""
+    wants = Wants(request(sidecar(2_000), init(5_000), app(8_000), app(8_000, count=2)))
+    assert wants.state_count == 6
+    assert [one.stride for one in wants.containers] == [1, 0, 2, 2]
+    assert wants.held[:, 5].tolist() == [1, 0, 2]
