@@ -107,12 +107,11 @@ def search_refused(
         return Fit(placement, is_cut_short)
     placing = _Placing(cards, request, placement)
     for some, answer in _searched(cards, request, columns, budget):
-        match answer:
-            case _Found(assignment, states):
-                placing.put(some, assignment, states)
-            case _Undecided(is_for_others):
-                placing.give_up(some)
-                is_cut_short[some] = is_for_others
+        if isinstance(answer, _Found):
+            placing.put(some, answer.assignment, answer.states)
+        else:
+            placing.give_up(some)
+            is_cut_short[some] = answer.is_for_others
     return Fit(placing.placement, is_cut_short)
 
 
@@ -129,10 +128,9 @@ def fit_with_fewest_cards(
     extra = _cards_of_inits_only(placement, request)
     column = np.zeros(1, np.int64)
     wants = Wants(request)
-    if not extra or _is_too_large(wants, cards, budget):
-        return placement
     is_open = open_cards(cards, request)
-    if (is_open & cards.is_mig).any():
+    is_outside = _is_too_large(wants, cards, budget) or (is_open & cards.is_mig).any()
+    if not extra or is_outside:
         return placement
     kinds = _Kinds(cards, is_open, column, CardStates(wants))
     search = Search(kinds.states, budget)
@@ -185,7 +183,9 @@ def _searched(
     kinds = _Kinds(cards, open_cards(cards, request), columns, CardStates(wants))
     search = Search(kinds.states, budget)
     first, group_of = first_of_equal(kinds.fields)
-    members = np.split(columns[np.argsort(group_of, kind="stable")], _bounds(group_of))
+    in_groups = columns[np.argsort(group_of, kind="stable")]
+    ends = np.cumsum(np.bincount(group_of)).tolist()
+    begins = [0, *ends]
     start, at_once = 0, _NODES_AT_FIRST
     while start < len(first):
         while at_once > 1 and 2 * kinds.steps_of(at_once) > budget.left:
@@ -193,12 +193,13 @@ def _searched(
         chunk = first[start : start + at_once]
         steps = kinds.steps_of(len(chunk))
         if steps >= budget.left:
-            rest = np.concatenate(members[start:])
+            rest = in_groups[begins[start] :]
             budget.counts.exhausted += len(rest)
             yield rest, _Undecided(is_for_others=True)
             return
         budget.take(steps)
-        for of_node, some in zip(kinds.of(chunk), members[start:], strict=False):
+        for group, of_node in enumerate(kinds.of(chunk), start):
+            some = in_groups[begins[group] : ends[group]]
             yield from _searched_alone(search, of_node, some, budget)
         start, at_once = start + at_once, 2 * at_once
 
@@ -217,12 +218,6 @@ def _searched_alone(
     else:
         if assignment is not None:
             yield columns, _Found(assignment, search.states)
-
-
-def _bounds(group_of: Int64s) -> Int64s:
-    """Tell where each group but the first begins, once they are sorted."""
-    bounds: Int64s = np.cumsum(np.bincount(group_of))[:-1]
-    return bounds
 
 
 def _is_too_large(wants: Wants, cards: Cards, budget: StepBudget) -> bool:

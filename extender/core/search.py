@@ -286,7 +286,7 @@ class _Run:
 
 
 def _selections(groups: Sequence[list[int]], count: int) -> Iterator[_Cards]:
-    """List the ways to take `count` cards from groups of equal ones.
+    """List the ways to take `count` cards from groups of equal ones; there are enough.
 
     Example:
         >>> list(_selections([[0, 2], [1]], 2))
@@ -294,8 +294,6 @@ def _selections(groups: Sequence[list[int]], count: int) -> Iterator[_Cards]:
     """
     if not count:
         yield ()
-        return
-    if not groups:
         return
     first, rest = groups[0], groups[1:]
     left_over = sum(map(len, rest))

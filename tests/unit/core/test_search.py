@@ -1,6 +1,7 @@
 """What the search finds where choosing card by card does not, and what it may take."""
 
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,7 @@ from extender.core.budget import SearchCounts, StepBudget
 from extender.core.card_states import Wants
 from extender.core.device_policy import BINPACK_CARDS, SPREAD_CARDS, DevicePolicy
 from extender.core.equal_nodes import _ODD, first_of_equal
-from extender.core.fitting import Fit, fit
+from extender.core.fitting import Fit, fit, fit_with_fewest_cards
 from extender.core.fleet import Fleet
 from extender.core.model import Device, NodeName, PodRequest, Usage
 from extender.core.placement import place
@@ -127,6 +128,12 @@ CASES: Final = {
         request(app(None, percent=50), app(30_000)),
         [["GPU-0"], ["GPU-1"]],
         {"GPU-0": Usage(1, 1_000)},
+    ),
+    "an init takes a card of its own where none of the others' would do": Case(
+        cards(10_000, 20_000, 30_000),
+        request(init(25_000), app(8_000, cores=60), app(15_000, cores=60)),
+        [["GPU-2"], ["GPU-0"], ["GPU-1"]],
+        {"GPU-0": Usage(1, 2_000), "GPU-2": Usage(1, 0, 50)},
     ),
     "three large apps on two cards fit in no way": Case(
         cards(24_000, 24_000),
@@ -292,6 +299,38 @@ def test_more_steps_decide_more_and_never_otherwise() -> None:
         assert not (found.is_undecided & ~undecided).any()
         fits, undecided = found.placement.fits, found.is_undecided
     assert fits[:60].all()
+
+
+def test_without_steps_bind_keeps_the_choice_that_fits() -> None:
+    """To have fewer cards for inits is worth a search, and no refusal."""
+    wanted = request(init(20_000), app(10_000), cards=BINPACK_CARDS)
+    used = [held(N1, {"GPU-0": Usage(1, 10_000)})]
+    alone = fleet_of([node(N1, *cards(24_000, 24_000))], used).node(N1)
+    assert alone is not None
+    placement = fit_with_fewest_cards(alone, wanted, of_steps(1, 1))
+    assert placement.fits[0]
+    taken = [None if row is None else row[:, 0].tolist() for row in placement.chosen]
+    assert taken == [[False, True], [True, False]]
+
+
+def test_nodes_with_the_same_cards_in_another_order_share_dead_ends() -> None:
+    """What cards there are decides, and not where they stand."""
+    kinds = list(permutations([20_000, 20_000, 16_000, 16_000]))
+    sizes = list(dict.fromkeys(kinds))
+    names = [NodeName(f"n{number}") for number in range(len(sizes) * 2)]
+    nodes = [
+        node(name, *cards(*size), allocatable=1_000 + number)
+        for number, (name, size) in enumerate(zip(names, sizes * 2, strict=True))
+    ]
+    wanted = request(*[app(7_000, cores=40)] * 5, *[app(9_000, cores=30)] * 4)
+    steps = []
+    for count in (1, len(names)):
+        budget = of_steps(10_000, 10_000)
+        found = fitted(fleet_of(nodes[:count]), wanted, budget)
+        assert not found.placement.fits.any()
+        steps.append(budget.counts.steps)
+    assert steps[0] > 20
+    assert steps[1] <= steps[0] + 60
 
 
 def test_equal_nodes_are_searched_once() -> None:
