@@ -72,6 +72,12 @@ CASES: Final = {
         [["GPU-0"], ["GPU-1"]],
         {"GPU-0": Usage(1, 2_000)},
     ),
+    "the example of the documentation": Case(
+        cards(10_000, 20_000, 20_000),
+        request(app(8_000), app(15_000), app(18_000)),
+        [["GPU-0"], ["GPU-1"], ["GPU-2"]],
+        {"GPU-0": Usage(1, 2_000)},
+    ),
     "binpack fills the fuller card with what leaves a gap there": Case(
         cards(14_000, 20_000),
         request(app(6_000), app(14_000), app(14_000), cards=BINPACK_CARDS),
