@@ -336,6 +336,22 @@ def test_nodes_with_the_same_cards_in_another_order_share_dead_ends() -> None:
     assert steps[1] < 2 * steps[0]
 
 
+def test_rules_are_not_asked_again_about_kinds_of_card_that_are_known() -> None:
+    """Ten nodes have the same two kinds in other orders, and all of them fit."""
+    sizes = list(dict.fromkeys(permutations([10_000] * 2 + [20_000] * 3)))
+    names = [NodeName(f"n{number}") for number in range(len(sizes))]
+    nodes = [node(name, *cards(*size)) for name, size in zip(names, sizes, strict=True)]
+    used = [
+        held(name, {f"GPU-{size.index(10_000)}": Usage(1, 1_000)})
+        for name, size in zip(names, sizes, strict=True)
+    ]
+    wanted = request(app(8_000), app(15_000), app(15_000), app(15_000), app(8_000))
+    fleet = fleet_of(nodes, used)
+    decision = filter_nodes(fleet, pod("p", wanted), names, None)
+    assert decision.fitting == names
+    assert fleet.searches.nodes >= len(names)
+
+
 def test_equal_nodes_are_searched_once() -> None:
     """A fleet of one state of cards takes the steps of one node."""
     wanted = request(app(8_000), app(15_000))
