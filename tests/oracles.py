@@ -7,7 +7,7 @@ may fall differently.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -460,12 +460,12 @@ class Possible:
 
     Attributes:
         fits: Whether there is one that breaks no rule at any start of a container.
-        fewest_devices: The least number of different devices that such an assignment
-            names; None when there is none.
+        fewest_for_inits: The least number of different devices that only inits hold
+            in such an assignment; None when there is none.
     """
 
     fits: bool
-    fewest_devices: int | None
+    fewest_for_inits: int | None
 
 
 def exhaustive_fits(
@@ -480,19 +480,44 @@ def exhaustive_fits(
     and pods of up to 4 containers that ask.
     """
     if _refused_by_node(loaded, allocatable_slots, kubelet_slots_used, request):
-        return Possible(fits=False, fewest_devices=None)
-    sizes = [len(named) for named in _assignments(loaded, request, 0, frozenset())]
-    return Possible(fits=bool(sizes), fewest_devices=min(sizes, default=None))
+        return Possible(fits=False, fewest_for_inits=None)
+    sizes = [
+        for_inits_only(rows, request.lifetimes)
+        for rows in _assignments(loaded, request, ())
+    ]
+    return Possible(fits=bool(sizes), fewest_for_inits=min(sizes, default=None))
+
+
+def for_inits_only(
+    rows: Sequence[Collection[DeviceUUID]], lifetimes: Sequence[Lifetime]
+) -> int:
+    """Count the devices of a pod that nothing but its inits hold."""
+    of_inits: set[DeviceUUID] = set()
+    of_others: set[DeviceUUID] = set()
+    for row, lifetime in zip(rows, lifetimes, strict=True):
+        (of_inits if lifetime is Lifetime.INIT else of_others).update(row)
+    return len(of_inits - of_others)
+
+
+def is_possible(
+    loaded: Sequence[Loaded],
+    request: PodRequest,
+    rows: Sequence[Collection[DeviceUUID]],
+) -> bool:
+    """Tell whether devices that were chosen are among the assignments that fit."""
+    wanted = tuple(frozenset(row) for row in rows)
+    return any(wanted == each for each in _assignments(loaded, request, ()))
 
 
 def _assignments(
     loaded: Sequence[Loaded],
     request: PodRequest,
-    index: int,
-    named: frozenset[DeviceUUID],
-) -> Iterator[frozenset[DeviceUUID]]:
+    rows: tuple[frozenset[DeviceUUID], ...],
+) -> Iterator[tuple[frozenset[DeviceUUID], ...]]:
+    """List what the containers after those of `rows` may take besides."""
+    index = len(rows)
     if index == len(request.containers):
-        yield named
+        yield rows
         return
     asked = request.containers[index]
     open_now = [
@@ -505,13 +530,13 @@ def _assignments(
         numa_nodes = {device.numa_node for device in chosen}
         if request.device_policy.on_one_numa_node and len(numa_nodes) > 1:
             continue
-        taken = [device.device_uuid for device in chosen]
+        taken = frozenset(device.device_uuid for device in chosen)
         after = list(loaded)
         if request.lifetimes[index] is not Lifetime.INIT:
             working = {device.device_uuid: used for device, used in loaded}
-            _hold(loaded, working, asked, taken)
+            _hold(loaded, working, asked, list(taken))
             after = [(device, working[device.device_uuid]) for device, _ in loaded]
-        yield from _assignments(after, request, index + 1, named.union(taken))
+        yield from _assignments(after, request, (*rows, taken))
 
 
 def node_score(devices: Sequence[Loaded], policy: Policy) -> int:

@@ -239,14 +239,18 @@ def loaded_nodes(
 
 
 @st.composite
-def container_requests(draw: st.DrawFn, *, max_count: int = 4) -> ContainerRequest:
+def container_requests(
+    draw: st.DrawFn, *, max_count: int = 4, sharing: Sharing = Sharing.BY_AMOUNT
+) -> ContainerRequest:
     """Draw what one container asks: nothing, MiB or percent, with or without cores."""
     few = [count for count in (0, 1, 1, 1, 1, 2, 2) if count <= max_count]
     count = draw(st.one_of(st.sampled_from(few), st.integers(0, max_count)))
     if count == 0:
         return ContainerRequest()
+    if sharing is Sharing.BY_SLOT:
+        return ContainerRequest(count, 0, 0, 0, sharing)
     cores = draw(st.sampled_from([0, 0, 30, 30, 100]))
-    if draw(st.booleans()):
+    if sharing is Sharing.BY_AMOUNT and draw(st.booleans()):
         percent = draw(st.sampled_from([50, 25, 10, 1, 100, 0]))
         return ContainerRequest(count, None, percent, cores)
     memory_mib = draw(
@@ -254,9 +258,6 @@ def container_requests(draw: st.DrawFn, *, max_count: int = 4) -> ContainerReque
             st.sampled_from([3_000, 8_000, 12_000, 1, 24_000]), st.integers(0, 30_000)
         )
     )
-    sharing = draw(st.sampled_from([*[Sharing.BY_AMOUNT] * 6, *Sharing]))
-    if sharing is Sharing.BY_SLOT:
-        return ContainerRequest(count, 0, 0, 0, sharing)
     return ContainerRequest(count, memory_mib, 0, cores, sharing)
 
 
@@ -306,7 +307,10 @@ def pod_requests(
         *(draw(declared) for _ in range(size - app_count)),
         *(Lifetime.APP for _ in range(app_count)),
     )
-    asked = tuple(draw(container_requests(max_count=max_count)) for _ in range(size))
+    # A kind has one of these for all of its containers.
+    sharing = draw(st.sampled_from([*[Sharing.BY_AMOUNT] * 6, *Sharing]))
+    one = container_requests(max_count=max_count, sharing=sharing)
+    asked = tuple(draw(one) for _ in range(size))
     return PodRequest(
         kind=GPU,
         lifetimes=lifetimes,

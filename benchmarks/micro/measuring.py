@@ -41,6 +41,7 @@ class Measured:
         against: Against | None = None,
         *,
         steps_per_call: int = 1,
+        counts: Mapping[str, int] | None = None,
     ) -> None:
         """Measure.
 
@@ -49,8 +50,14 @@ class Measured:
             step: Can be done again and again.
             against: Another row; None where there is nothing to compare with.
             steps_per_call: Where one call does several, such as there and back.
+            counts: Figures of one call that are no times, by name.
         """
-        said = {"case": dict(case), "steps_per_call": steps_per_call}
+        said: dict[str, object] = {
+            "case": dict(case),
+            "steps_per_call": steps_per_call,
+        }
+        if counts is not None:
+            said["counts"] = dict(counts)
         if against is not None and dict(against.case) != dict(case):
             said["against"] = asdict(against)
         self._benchmark.extra_info.update(said)
@@ -114,9 +121,13 @@ def _row(
 
 
 def _figures(one: Mapping[str, Any]) -> dict[str, float]:
-    steps = one["extra_info"]["steps_per_call"]
-    return {
+    said = one["extra_info"]
+    steps = said["steps_per_call"]
+    times = {
         figure: one["stats"][name] * 1e6 / steps for name, figure in _STATISTICS.items()
+    }
+    return times | {
+        name: float(count) for name, count in said.get("counts", {}).items()
     }
 
 

@@ -115,6 +115,8 @@ def _whole_node(
             return f"{passed}/{verdict.card_count}", f"{reason.value}{mark}", wants
         case Reason.NUMA_NOT_FIT:
             numbers = f"wants {verdict.wanted_cards} cards at one NUMA node"
+        case Reason.SEARCH_EXHAUSTED:
+            numbers = "not decided: too many ways to share its cards"
         case Reason.KUBELET_SLOTS_EXHAUSTED if verdict.kubelet_slots is not None:
             slots = verdict.kubelet_slots
             numbers = (

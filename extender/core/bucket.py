@@ -8,6 +8,7 @@ import numpy as np
 
 from extender.core.answers import Answers
 from extender.core.arrays import Int32s, Int64s
+from extender.core.budget import StepBudget
 from extender.core.cards import Cards, Change, Interned
 from extender.core.holding import Holding
 from extender.core.model import DeviceUUID, Inventory, KindWord, PodRequest, Usage
@@ -108,12 +109,14 @@ class Bucket:
         """Number the latest change of one node."""
         return self._remembered.change_of(column)
 
-    def answers(self, columns: Int64s, request: PodRequest) -> Answers:
+    def answers(
+        self, columns: Int64s, request: PodRequest, budget: StepBudget
+    ) -> Answers:
         """Judge a request on the nodes at `columns`; the answers are the caller's own.
 
         Cost: see `RememberedAnswers.of`.
         """
-        return self._remembered.of(self.cards(), columns, request)
+        return self._remembered.of(self.cards(), columns, request, budget)
 
     def cards(self) -> Cards:
         """See all columns, read-only; the view follows later changes."""

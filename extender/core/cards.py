@@ -202,6 +202,23 @@ class Cards:
             seen.apply(change)
         return seen
 
+    def single(self, positions: Int64s, columns: Int64s) -> "Cards":
+        """Copy single cards out, each as a node of its own."""
+        arrays: dict[str, Any] = {
+            name: array[..., columns] for name, array in self.arrays().items()
+        }
+        for name in (*_PER_DIMENSION, *_PER_CARD):
+            picked = getattr(self, name)[..., positions, columns]
+            arrays[name] = picked[..., np.newaxis, :]
+        return replace(self, **arrays)
+
+    def repeated(self, times: int) -> "Cards":
+        """Copy nodes of one card out as nodes of so many equal ones."""
+        return self._mapped(
+            [*_PER_DIMENSION, *_PER_CARD],
+            lambda array: np.repeat(array, times, axis=-2),
+        )
+
     def narrowed(self, columns: Int64s) -> tuple["Cards", Int64s]:
         """Make it cheap to judge the nodes at `columns`.
 

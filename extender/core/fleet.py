@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from extender.core.answers import Answers, merged
 from extender.core.bucket import NodeTotals
+from extender.core.budget import SearchCounts, StepBudget
 from extender.core.holding import Holding
 from extender.core.kind_fleet import KindFleet
 from extender.core.model import KindWord, Node, NodeName, PodRequest
@@ -19,9 +20,14 @@ class Fleet:
 
     Invariant: as `KindFleet`, for each kind. Whoever owns the fleet keeps the holdings
     and passes them again when a node is put.
+
+    Attributes:
+        searches: Counts what searches on its nodes take; shared with other fleets by
+            whoever passes it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, searches: SearchCounts | None = None) -> None:
+        self.searches = SearchCounts() if searches is None else searches
         self._by_kind: dict[KindWord, KindFleet] = {}
 
     def of(self, kind: KindWord) -> KindFleet:
@@ -101,9 +107,12 @@ class Fleet:
 
         Cost: see `KindFleet.answers`, for each request.
         """
+        budget = StepBudget.of_many(self.searches)
         return merged(
             [
-                self.of(request.kind).answers(node_names, request, without, beside)
+                self.of(request.kind).answers(
+                    node_names, request, budget, without, beside
+                )
                 for request in requests
             ]
         )

@@ -14,8 +14,9 @@ from typing import Final
 import numpy as np
 
 from extender.core.answers import Answers, answer
-from extender.core.arrays import Int64s
+from extender.core.arrays import Int64s, Mask
 from extender.core.bucket import Bucket, NodeTotals
+from extender.core.budget import StepBudget
 from extender.core.cards import Cards, Interned
 from extender.core.holding import Holding
 from extender.core.model import Inventory, KindWord, Links, NodeName, PodRequest
@@ -134,6 +135,7 @@ class KindFleet:
         self,
         node_names: Sequence[NodeName],
         request: PodRequest,
+        budget: StepBudget,
         without: Holding | None = None,
         beside: Sequence[Holding] = (),
     ) -> Answers:
@@ -143,6 +145,7 @@ class KindFleet:
             node_names: Any names; one without cards that count is hopeless, by the
                 reason of `why_unusable`.
             request: At least one container asks for a device.
+            budget: What searches may take; what they took is missing afterwards.
             without: A holding to leave out of the totals: a pod is judged as if it
                 held nothing itself.
             beside: Holdings to count besides: pods that are about to come.
@@ -157,9 +160,12 @@ class KindFleet:
         found = Answers.blank(len(node_names))
         is_judged = np.zeros(len(node_names), np.bool_)
         for number, columns, positions in self._by_bucket(node_names):
-            answers = self._buckets[number].answers(columns, request)
+            answers = self._buckets[number].answers(columns, request, budget)
             if changes:
-                self._judge_apart(number, columns, request, changes, answers)
+                apart = np.flatnonzero(self._is_changed(number, columns, changes))
+                if apart.size:
+                    cards = self._changed(number, columns[apart], changes)
+                    answers.put(apart, answer(cards, request, budget))
             found.put(positions, answers)
             is_judged[positions] = True
         for position in np.flatnonzero(~is_judged).tolist():
@@ -169,15 +175,10 @@ class KindFleet:
                 found.reason_bits[position] = 1 << CODES[reason]
         return found
 
-    def _judge_apart(
-        self,
-        number: int,
-        columns: Int64s,
-        request: PodRequest,
-        changes: Sequence[tuple[Holding, int]],
-        answers: Answers,
-    ) -> None:
-        """Write over the answers of nodes on which something else is to be counted."""
+    def _is_changed(
+        self, number: int, columns: Int64s, changes: Sequence[tuple[Holding, int]]
+    ) -> Mask:
+        """Tell on which nodes of a bucket something else is to be counted."""
         places = {
             place & _COLUMN_MASK
             for holding, _ in changes
@@ -185,10 +186,7 @@ class KindFleet:
             >> _COLUMN_BITS
             == number
         }
-        positions = np.flatnonzero(np.isin(columns, list(places)))
-        if positions.size:
-            cards = self._changed(number, columns[positions], changes)
-            answers.put(positions, answer(cards, request))
+        return np.isin(columns, list(places))
 
     def _changed(
         self, number: int, columns: Int64s, changes: Sequence[tuple[Holding, int]]

@@ -7,6 +7,7 @@ import numpy as np
 from extender.core.answers import Answers
 from extender.core.arrays import Int64s
 from extender.core.bucket import NodeTotals
+from extender.core.budget import StepBudget
 from extender.core.cards import Cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
@@ -29,7 +30,7 @@ class OverlaidFleet(Fleet):
             names: Which ones; also those without any card.
             under: Has all other nodes; it is not written to.
         """
-        super().__init__()
+        super().__init__(under.searches)
         self._over = over
         self._names = names
         self._under = under
@@ -81,6 +82,7 @@ class _OverlaidKindFleet(KindFleet):
         self,
         node_names: Sequence[NodeName],
         request: PodRequest,
+        budget: StepBudget,
         without: Holding | None = None,
         beside: Sequence[Holding] = (),
     ) -> Answers:
@@ -92,7 +94,7 @@ class _OverlaidKindFleet(KindFleet):
         for fleet, mask in ((self._over, is_over), (self._under, ~is_over)):
             positions = np.flatnonzero(mask)
             names = [node_names[at] for at in positions.tolist()]
-            found.put(positions, fleet.answers(names, request, without, beside))
+            found.put(positions, fleet.answers(names, request, budget, without, beside))
         return found
 
     def node(

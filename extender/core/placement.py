@@ -11,14 +11,13 @@ pod is charged on few cards.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Floats, Int64s, Mask
 from extender.core.cards import Cards
-from extender.core.device_policy import CardKey
 from extender.core.links import best_linked
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.policies import card_order
@@ -103,33 +102,6 @@ def place(
     Cost: a handful of passes over (W, N) arrays for each container that asks.
     """
     return _Attempt(cards, request, links, keep_usage=keep_usage).run()
-
-
-def place_when_empty(
-    cards: Cards, request: PodRequest, *, keep_usage: bool = False
-) -> Placement:
-    """Place a pod on every node as if no pod held anything there.
-
-    Several containers that are spread may spoil the only card that a later one fits
-    on. A pod that fits packed is not hopeless, so packing is tried as well before a
-    node is given up.
-
-    Args:
-        cards: The nodes; not written to.
-        request: At least one container asks for a device.
-        keep_usage: As for `place`.
-
-    Returns:
-        The placement by the pod's policy; `fits` also where the pod fits packed.
-    """
-    empty = cards.at_zero_usage()
-    placement = place(empty, request, keep_usage=keep_usage)
-    asking = sum(asked.count > 0 for asked in request.containers)
-    packing = replace(request.device_policy, keys=(CardKey.MOST_USED,))
-    if asking == 1 or request.device_policy == packing or placement.fits.all():
-        return placement
-    packed = place(empty, replace(request, device_policy=packing))
-    return replace(placement, fits=placement.fits | packed.fits)
 
 
 class _Attempt:
@@ -270,6 +242,12 @@ class _Attempt:
         self._node_codes[nodes & eligible.any(axis=0)] = CODES[Reason.TOO_FEW_CARDS]
         if self._keeps_usage:
             self._used_at_refusal[..., nodes] = used[..., nodes]
+
+
+def open_cards(cards: Cards, request: PodRequest) -> Mask:
+    """Find the cards that no rule refuses to the pod whatever their use; (W, N)."""
+    is_open: Mask = cards.exists & (_static_card_codes(cards, request) == 0)
+    return is_open
 
 
 def first_in_order(

@@ -66,6 +66,11 @@ class Reason(Enum):
     NUMA_NOT_FIT = "NumaNotFit"
     """Enough cards passed, but no NUMA node has enough of them."""
 
+    # Not decided.
+    SEARCH_EXHAUSTED = "PlacementSearchExhausted"
+    """Ours: the containers fit one by one, and in the steps that the search may take it
+    found neither how they fit together nor that they do not."""
+
 
 CODES: Final[dict[Reason, int]] = {
     reason: code for code, reason in enumerate(Reason, start=1)

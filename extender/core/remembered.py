@@ -2,7 +2,8 @@
 
 Pods come in bursts of one shape, a pod that waits is asked about again and again, and
 prioritize asks what filter has just asked. Between two such questions few nodes change,
-so only these are judged anew.
+so only these are judged anew; and those in question whose search was cut short, since
+it has new steps now.
 """
 
 from dataclasses import dataclass
@@ -12,11 +13,12 @@ import numpy as np
 
 from extender.core.answers import Answers, answer
 from extender.core.arrays import Int64s
+from extender.core.budget import StepBudget
 from extender.core.cards import Cards
 from extender.core.model import PodRequest
 
 _REQUESTS_KEPT: Final = 32
-"""Each takes 18 bytes a node."""
+"""Each takes 19 bytes a node."""
 
 _ALL_ABOVE: Final = 2
 """Judge all where more than one in so many must be: copying them out costs as much."""
@@ -51,7 +53,9 @@ class RememberedAnswers:
         """Number the latest change of a node."""
         return int(self._changed_at[column])
 
-    def of(self, cards: Cards, columns: Int64s, request: PodRequest) -> Answers:
+    def of(
+        self, cards: Cards, columns: Int64s, request: PodRequest, budget: StepBudget
+    ) -> Answers:
         """Answer a request on some of the nodes.
 
         Args:
@@ -59,33 +63,43 @@ class RememberedAnswers:
                 have no cards.
             columns: int64 (K,); the nodes in question.
             request: At least one container asks for a device.
+            budget: For the search.
 
         Returns:
             K answers.
 
-        Cost: that of judging the nodes that changed since the last time; all of them
-        for a request that is new, unless few are in question.
+        Cost: that of judging the nodes that changed since the last time, or were not
+        decided; all of them for a request that is new, unless few are in question.
         """
         known = self._by_request.pop(request, None)
         if known is None and len(columns) * _ALL_ABOVE < len(_taken(cards)):
-            return answer(cards.of_nodes(columns), request)
-        known = self._refreshed(known, cards, request)
+            return answer(cards.of_nodes(columns), request, budget)
+        known = self._refreshed(known, cards, columns, request, budget)
         self._by_request[request] = known
         if len(self._by_request) > _REQUESTS_KEPT:
             del self._by_request[next(iter(self._by_request))]
         return known.answers.of(columns)
 
     def _refreshed(
-        self, known: _Remembered | None, cards: Cards, request: PodRequest
+        self,
+        known: _Remembered | None,
+        cards: Cards,
+        columns: Int64s,
+        request: PodRequest,
+        budget: StepBudget,
     ) -> _Remembered:
         column_count = cards.node_count
         if known is None or len(known.answers.fits) != column_count:
-            return _Remembered(_judged(cards, request), self._change)
-        changed = np.flatnonzero(self._changed_at[:column_count] > known.change)
-        if len(changed) * _ALL_ABOVE > column_count:
-            return _Remembered(_judged(cards, request), self._change)
-        if changed.size:
-            known.answers.put(changed, answer(cards.of_nodes(changed), request))
+            return _Remembered(_judged(cards, request, budget), self._change)
+        is_stale = self._changed_at[:column_count] > known.change
+        if np.count_nonzero(is_stale) * _ALL_ABOVE > column_count:
+            return _Remembered(_judged(cards, request, budget), self._change)
+        # Never all of them for that alone: the same nodes would take the steps again.
+        is_stale[columns] |= known.answers.is_cut_short[columns]
+        stale = np.flatnonzero(is_stale)
+        if stale.size:
+            anew = answer(cards.of_nodes(stale), request, budget)
+            known.answers.put(stale, anew)
         known.change = self._change
         return known
 
@@ -95,11 +109,11 @@ def _taken(cards: Cards) -> Int64s:
     return np.flatnonzero(cards.card_counts)
 
 
-def _judged(cards: Cards, request: PodRequest) -> Answers:
+def _judged(cards: Cards, request: PodRequest, budget: StepBudget) -> Answers:
     """Judge every node; columns without one have any answer."""
     taken = _taken(cards)
     if len(taken) * _ALL_ABOVE >= cards.node_count:
-        return answer(cards, request)
+        return answer(cards, request, budget)
     answers = Answers.blank(cards.node_count)
-    answers.put(taken, answer(cards.of_nodes(taken), request))
+    answers.put(taken, answer(cards.of_nodes(taken), request, budget))
     return answers

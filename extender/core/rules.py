@@ -223,6 +223,24 @@ USE_RULES: Final[tuple[tuple[Reason, Callable[[Trial], Mask | None]], ...]] = (
 """Asked for each container, at its moment."""
 
 
+def passing(trial: Trial, is_open: Mask) -> Mask:
+    """Find the cards that would serve one container.
+
+    Args:
+        trial: Of the container.
+        is_open: bool (W, N); whether no rule refuses a card whatever its use.
+
+    Returns:
+        bool (W, N).
+    """
+    serves: Mask = is_open.copy()
+    for _, rule in USE_RULES:
+        refused = rule(trial)
+        if refused is not None:
+            serves &= ~refused
+    return serves
+
+
 # The node as a whole; masks are bool (N,).
 
 

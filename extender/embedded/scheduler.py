@@ -60,8 +60,12 @@ async def schedule_pod(
     names = tuple(sorted(NodeName(name) for name in cluster.nodes))
     fitting = extender.filter(ExtenderArgs(pod, names, None)).fitting
     if not fitting:
-        verdicts = (extender.judge(pod, name) for name in names)
-        return RefusedPod(pod, tuple(each for each in verdicts if each is not None))
+        verdicts = {name: extender.judge(pod, name) for name in names}
+        # A verdict may search for longer than filter does.
+        fitting = [name for name in names if verdicts[name] is None]
+        if not fitting:
+            given = (each for each in verdicts.values() if each is not None)
+            return RefusedPod(pod, tuple(given))
     scored = extender.prioritize(ExtenderArgs(pod, tuple(fitting), None))
     scores = dict(zip(fitting, scored.tolist(), strict=True))
     node_name = best_node(scores)

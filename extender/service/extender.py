@@ -372,6 +372,26 @@ class Extender:
             family=CounterMetricFamily,
         )
 
+        searches = ledger.fleet.searches
+        show(
+            "placement_search_steps",
+            "Sets of cards that searches tried for a container.",
+            lambda: {"": searches.steps},
+            family=CounterMetricFamily,
+        )
+        show(
+            "placement_searches",
+            "Nodes that were searched, since choosing card by card did not fit.",
+            lambda: {"": searches.nodes},
+            family=CounterMetricFamily,
+        )
+        show(
+            "placement_searches_exhausted",
+            "Nodes that were not decided, since the steps of a search ran out.",
+            lambda: {"": searches.exhausted},
+            family=CounterMetricFamily,
+        )
+
     def _candidates(self, args: ExtenderArgs) -> tuple[Fleet, Sequence[NodeName]]:
         """Give the cards to judge by, and the names in question.
 

@@ -177,7 +177,7 @@ class Ledger:
         """
         if not nodes:
             return self._fleet
-        fleet = Fleet()
+        fleet = Fleet(self._fleet.searches)
         for node in nodes:
             fleet.put(node, self.holdings_on(node.name))
         names = frozenset(node.name for node in nodes)
@@ -196,7 +196,7 @@ class Ledger:
             listed: Every pod that is bound there.
             without: A pod that is judged as if it held nothing itself.
         """
-        fleet = Fleet()
+        fleet = Fleet(self._fleet.searches)
         node = self._nodes.get(node_name)
         if node is not None:
             seen = {pod.uid for pod in listed} | {without}
@@ -347,7 +347,7 @@ class Ledger:
             )
 
     def _recount(self) -> None:
-        self._fleet = Fleet()
+        self._fleet = Fleet(self._fleet.searches)
         self._held_on = {}
         former, self._standings = self._standings, {}
         for pod_uid, pod in self._pods.items():

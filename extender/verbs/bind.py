@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from itertools import chain
 
-from extender.core.arrays import Int64s
+from extender.core.budget import SearchCounts, StepBudget
 from extender.core.cards import Cards
+from extender.core.fitting import fit_with_fewest_cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.kind_fleet import KindFleet
 from extender.core.model import Allocation, NodeName, Pod, PodRequest, Row, Share
 from extender.core.placement import Placement, place
 from extender.core.rules import memory_needed
@@ -34,10 +34,7 @@ def choose_devices(
     """
     return _joined(
         pod,
-        [
-            _chosen(fleet.of(request.kind), request, node_name, own, nominated)
-            for request in pod.asking
-        ],
+        [_chosen(fleet, request, node_name, own, nominated) for request in pod.asking],
     )
 
 
@@ -59,11 +56,10 @@ def expected_devices(
     """
     found: list[Allocation | None] = []
     for request in pod.asking:
-        of_kind = fleet.of(request.kind)
-        allocation = _chosen(of_kind, request, node_name, None, nominated)
-        cards = of_kind.node(node_name)
+        allocation = _chosen(fleet, request, node_name, None, nominated)
+        cards = fleet.of(request.kind).node(node_name)
         if allocation is None and cards is not None:
-            allocation = _allocation(cards.at_zero_usage(), request)
+            allocation = _fitted(cards.at_zero_usage(), request, fleet.searches)
         found.append(allocation)
     return _joined(pod, found)
 
@@ -80,29 +76,37 @@ def _joined(pod: Pod, of_kinds: Sequence[Allocation | None]) -> Allocation | Non
 
 
 def _chosen(
-    fleet: KindFleet,
+    fleet: Fleet,
     request: PodRequest,
     node_name: NodeName,
     own: Holding | None,
     nominated: Sequence[Holding],
 ) -> Allocation | None:
-    cards = fleet.node(node_name, own, nominated)
+    of_kind = fleet.of(request.kind)
+    cards = of_kind.node(node_name, own, nominated)
     if cards is None:
         return None
     if request.device_policy.is_topology_aware:
-        links = fleet.links(node_name)
+        links = of_kind.links(node_name)
         if links is not None:
-            linked = _allocation(cards, request, links)
-            if linked is not None:
-                return linked
+            linked = place(cards, request, links=links)
+            if linked.fits[0]:
+                return _allocation(cards, request, linked)
             # The best links for one container may leave too little for another.
-    return _allocation(cards, request)
+    return _fitted(cards, request, fleet.searches)
+
+
+def _fitted(
+    cards: Cards, request: PodRequest, searches: SearchCounts
+) -> Allocation | None:
+    budget = StepBudget.of_one(searches)
+    placement = fit_with_fewest_cards(cards, request, budget)
+    return _allocation(cards, request, placement)
 
 
 def _allocation(
-    cards: Cards, request: PodRequest, links: Int64s | None = None
+    cards: Cards, request: PodRequest, placement: Placement
 ) -> Allocation | None:
-    placement = place(cards, request, links=links)
     if not placement.fits[0]:
         return None
     return tuple(

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from extender.core.arrays import CORES, MEMORY, SLOTS
+from extender.core.budget import SearchCounts, StepBudget
 from extender.core.cards import Cards
+from extender.core.fitting import fit
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import (
@@ -19,7 +21,7 @@ from extender.core.model import (
     PodRequest,
     Usage,
 )
-from extender.core.placement import NO_CONTAINER, Placement, place, place_when_empty
+from extender.core.placement import NO_CONTAINER, Placement
 from extender.core.reasons import REASON_OF, Reason
 from extender.core.rules import memory_needed
 
@@ -115,7 +117,7 @@ def judge_node(
         of_kind = fleet.of(request.kind)
         cards = of_kind.node(node_name, own, nominated)
         verdict = (
-            _judged(node_name, pod, request, cards)
+            _judged(node_name, pod, request, cards, fleet.searches)
             if cards is not None
             else NodeVerdict(
                 node_name,
@@ -132,16 +134,22 @@ def judge_node(
 
 
 def _judged(
-    node_name: NodeName, pod: Pod, request: PodRequest, cards: Cards
+    node_name: NodeName,
+    pod: Pod,
+    request: PodRequest,
+    cards: Cards,
+    searches: SearchCounts,
 ) -> NodeVerdict | None:
-    placement = place(cards, request, keep_usage=True)
+    budget = StepBudget.of_one(searches)
+    placement = fit(cards, request, budget, keep_usage=True).placement
     if placement.fits[0]:
         return None
-    ideal = place_when_empty(cards, request, keep_usage=True)
-    if ideal.fits[0]:
-        return _verdict(node_name, pod, request, cards, placement)
     empty = cards.at_zero_usage()
-    verdict = _verdict(node_name, pod, request, empty, ideal)
+    budget = StepBudget.of_one(searches)
+    ideal = fit(empty, request, budget, keep_usage=True)
+    if ideal.placement.fits[0] or ideal.is_undecided[0]:
+        return _verdict(node_name, pod, request, cards, placement)
+    verdict = _verdict(node_name, pod, request, empty, ideal.placement)
     return replace(verdict, is_unresolvable=True)
 
 

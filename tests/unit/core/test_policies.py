@@ -131,16 +131,17 @@ CHOICES = {
     "an init takes the card of the app, against spread": Choice(
         (A, B), request(init(5_000), app(cores=30)), [["GPU-a"], ["GPU-a"]]
     ),
-    "an init takes the card of the app, against binpack": Choice(
+    "an app moves to the card that the init needs, against binpack": Choice(
         (A, B),
         request(init(20_000), app(5_000), cards=BINPACK_CARDS),
-        [["GPU-a"], ["GPU-b"]],
+        [["GPU-a"], ["GPU-a"]],
         {"GPU-b": Usage(1, 10_000)},
     ),
-    "an init goes elsewhere where the app's card is too small": Choice(
+    "an init goes elsewhere where the only card for the app is too small": Choice(
         (card("GPU-a", memory=8_000), B),
-        request(init(20_000), app(8_000)),
+        request(init(20_000), app(8_000, cores=60)),
         [["GPU-b"], ["GPU-a"]],
+        {"GPU-b": Usage(1, 0, 50)},
     ),
     "an init of two cards takes those of the pod, then the policy's": Choice(
         (A, B, C),
@@ -156,9 +157,9 @@ CHOICES = {
     ),
     "the second init prefers the card of the first to an idle one": Choice(
         (card("GPU-a", memory=8_000), B, card("GPU-c", index=2, memory=12_000)),
-        request(init(20_000), init(10_000), app(8_000)),
+        request(init(20_000), init(10_000), app(8_000, cores=60)),
         [["GPU-b"], ["GPU-b"], ["GPU-a"]],
-        {"GPU-b": Usage(2)},
+        {"GPU-b": Usage(2, 0, 50), "GPU-c": Usage(1, 0, 50)},
     ),
     "a container that asks for nothing gets nothing": Choice(
         (A,), request(IDLE_APP, app(), IDLE_APP), [[], ["GPU-a"], []]

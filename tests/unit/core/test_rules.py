@@ -608,12 +608,3 @@ def test_many_cards_of_a_wide_node_are_taken_in_order(count: int) -> None:
     busy = [f"GPU-{index:03}" for index in range(0, 300, 2)]
     taken = [share.device_uuid for share in allocation[0]]
     assert taken == sorted((idle + busy)[:count])
-
-
-def test_pod_that_fits_an_empty_node_packed_is_not_given_up() -> None:
-    """Spread, its small apps spoil both cards for the large one; packed, only one."""
-    fleet = fleet_of([node(N1, card("GPU-a"), card("GPU-b", index=1))], [])
-    asking = pod("p", request(app(1_000), app(1_000), app(24_000)))
-    decision = filter_nodes(fleet, asking, [N1], None)
-    assert decision.unresolvable == {}
-    assert decision.failed == {N1: "CardInsufficientMemory"}

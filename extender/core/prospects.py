@@ -1,0 +1,113 @@
+"""On which of the nodes that refused a pod another choice of cards might fit.
+
+All tests are vector operations over all of these nodes, and each is certain where it
+says no. Most nodes that are full are told apart here, and never searched.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from extender.core.arrays import Int64s, Mask
+from extender.core.cards import Cards
+from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.placement import Placement, open_cards
+from extender.core.rules import Trial, memory_needed, passing
+
+
+def worth_a_search(
+    cards: Cards, request: PodRequest, placement: Placement, nodes: Int64s
+) -> Int64s:
+    """Find nodes on which containers fit one by one, and may fit together.
+
+    Args:
+        cards: The nodes.
+        request: At least one container asks for a device.
+        placement: Of the pod on `cards`.
+        nodes: int64 (M,); the columns in question, ascending.
+
+    Returns:
+        int64 (K,); columns, ascending. None of a node that refused as a whole, none
+        where the container that did not fit was the first to take something, and none
+        with cards in MIG mode that could serve.
+    """
+    columns = nodes[_comes_late(request)[placement.refused_container[nodes]]]
+    if not columns.size:
+        return columns
+    some, at = cards.narrowed(columns)
+    is_open = open_cards(some, request)
+    hopeful: Mask = np.zeros(some.node_count, np.bool_)
+    hopeful[at] = True
+    hopeful &= ~(is_open & some.is_mig).any(axis=0)
+    refused = np.unique(placement.refused_container[columns]).tolist()
+    first = [request.containers[index] for index in refused]
+    for asked in dict.fromkeys([*first, *request.containers]):
+        if asked.count and hopeful.any():
+            hopeful &= _fits_alone(some, request, asked, is_open)
+    for together in _held_together(request):
+        if hopeful.any():
+            hopeful &= _has_room(some, together, is_open)
+    return columns[hopeful[at]]
+
+
+def _comes_late(request: PodRequest) -> Mask:
+    """Tell which containers find cards that other containers of the pod hold.
+
+    One more at the end, for the index of no container.
+    """
+    is_late = np.zeros(len(request.containers) + 1, np.bool_)
+    is_some_held = False
+    for index, asked in enumerate(request.containers):
+        is_late[index] = is_some_held
+        if asked.count and request.lifetimes[index] is not Lifetime.INIT:
+            is_some_held = True
+    return is_late
+
+
+def _fits_alone(
+    cards: Cards, request: PodRequest, asked: ContainerRequest, is_open: Mask
+) -> Mask:
+    """Tell where enough cards would serve one container, were it the only one."""
+    policy = request.device_policy
+    trial = Trial(cards, cards.used, asked, policy, memory_needed(cards, asked))
+    serves = passing(trial, is_open)
+    is_enough: Mask = np.count_nonzero(serves, axis=0) >= asked.count
+    if policy.on_one_numa_node and asked.count > 1:
+        ranks = cards.numa_ranks
+        counts = [
+            np.count_nonzero(serves & (ranks == rank), axis=0)
+            for rank in range(int(ranks.max(initial=0)) + 1)
+        ]
+        is_enough = np.max(counts, axis=0) >= asked.count
+    return is_enough
+
+
+def _held_together(request: PodRequest) -> Iterator[Sequence[ContainerRequest]]:
+    """List which containers hold cards at the same time."""
+    running: list[ContainerRequest] = []
+    for asked, lifetime in zip(request.containers, request.lifetimes, strict=True):
+        if lifetime is Lifetime.INIT:
+            yield [*running, asked]
+        else:
+            running.append(asked)
+    yield running
+
+
+def _has_room(
+    cards: Cards, together: Sequence[ContainerRequest], is_open: Mask
+) -> Mask:
+    """Tell where all open cards together have as much left as containers need.
+
+    Of a percentage, each card is taken for the smallest open one.
+    """
+    left = np.maximum(cards.capacity - cards.used, 0) * is_open
+    slots, memory_mib, core_percent = left.sum(axis=1)
+    needed_mib = np.zeros(cards.node_count, np.int64)
+    for asked in together:
+        of_cards = memory_needed(cards, asked)
+        least = np.where(is_open, of_cards, np.iinfo(np.int64).max).min(axis=0)
+        needed_mib += asked.count * np.where(is_open.any(axis=0), least, 0)
+    is_room: Mask = slots >= sum(asked.count for asked in together)
+    is_room &= core_percent >= sum(each.count * each.core_percent for each in together)
+    is_room &= memory_mib >= needed_mib
+    return is_room
