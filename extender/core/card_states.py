@@ -6,7 +6,7 @@ in a few vector operations; then an answer is one look-up.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Final
@@ -132,9 +132,7 @@ class Wants:
 
 def _of_one_card(asked: ContainerRequest) -> ContainerRequest:
     """Leave out the number of cards: no rule of a card looks at it."""
-    return ContainerRequest(
-        1, asked.memory_mib, asked.memory_percent, asked.core_percent
-    )
+    return replace(asked, count=1)
 
 
 class CardStates:

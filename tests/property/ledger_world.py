@@ -171,14 +171,22 @@ class World:
 
     def overfull_under(self, uid: PodUID) -> set[tuple[NodeName, DeviceUUID]]:
         """List the overfull cards of which a bound pod holds something."""
+        held = self.held_by(uid)
+        return {
+            (name, each)
+            for name, overfull in self.overfull().items()
+            for each in overfull
+            if (name, each) in held
+        }
+
+    def held_by(self, uid: PodUID) -> set[tuple[NodeName, DeviceUUID]]:
+        """List the cards of which a bound pod holds something."""
         shown = self.pods[uid]
         name, rows = shown.node_name, self.rows_of(shown)
-        if name not in self.nodes or not rows:
+        if name is None or not rows:
             return set()
         charge = largest_charge(shown, rows, self.release_of(shown))
-        return {
-            (name, each) for each in self.overfull().get(name, set()) & charge.keys()
-        }
+        return {(name, each) for each in charge}
 
     def rows_of(self, shown: Pod) -> list[Allocation]:
         """List what a pod is charged by: the largest of these."""
@@ -204,9 +212,10 @@ class World:
         has_part = bool(self.rows_of(shown)) or is_torn or shown.asks_for_devices
         return self.place_of(shown) is not None and has_part
 
-    def is_usable(self, name: NodeName) -> bool:
-        """Tell whether a node's cards count, of any kind."""
-        return bool(self._totals_of(self.nodes[name]))
+    def counting_cards(self, name: NodeName) -> set[DeviceUUID]:
+        """List the cards of a node that count; a silent plugin's do not."""
+        totals = self._totals_of(self.nodes[name]) if name in self.nodes else {}
+        return {device_uuid for each in totals.values() for device_uuid in each.used}
 
     def overfull(self) -> dict[NodeName, set[DeviceUUID]]:
         """List the cards that bound pods hold more of than there is."""
