@@ -103,6 +103,9 @@ class Kind:
     mode_annotation: str | None = None
     """Pod annotation: accepted modes of cards."""
 
+    mig_annotation: str | None = None
+    """Pod annotation: the instances that it has of cards in MIG mode."""
+
     memory_factor: int = 1
     """MiB per unit of `memory_resource`; below 1 counts as 1."""
 
@@ -143,4 +146,5 @@ NVIDIA: Final = Kind(
     links_annotation="hami.io/node-nvidia-score",
     numa_bind_annotation="nvidia.com/numa-bind",
     mode_annotation="nvidia.com/vgpu-mode",
+    mig_annotation="hami.io/vgpu-mig-allocations",
 )

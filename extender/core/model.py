@@ -6,6 +6,7 @@ from enum import Enum, StrEnum
 from typing import Final, NewType, Self
 
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
+from extender.core.mig import MIG_MODE, MigInstance, MigProfiles
 
 NodeName = NewType("NodeName", str)
 DeviceUUID = NewType("DeviceUUID", str)
@@ -101,11 +102,20 @@ Charge = Mapping[DeviceUUID, Usage]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One container's hold on one device; it takes one slot there."""
+    """One container's hold on one device; it takes one slot there.
+
+    Attributes:
+        device_uuid: The device.
+        memory_mib: MiB.
+        core_percent: Percent of one device.
+        instance: The part of the device that it is; None where it is no part of its
+            own, as on every device that is not in MIG mode.
+    """
 
     device_uuid: DeviceUUID
     memory_mib: int
     core_percent: int
+    instance: MigInstance | None = None
 
 
 Row = tuple[Share, ...]
@@ -130,10 +140,17 @@ class UnreadableAllocation:
 
 @dataclass(frozen=True, slots=True)
 class ContainerUsage:
-    """What one container holds per device, and when."""
+    """What one container holds per device, and when.
+
+    Attributes:
+        lifetime: When it runs.
+        held: What it holds while it runs.
+        kept: What it holds from the pod's start to its end, whenever it runs.
+    """
 
     lifetime: Lifetime
     held: Mapping[DeviceUUID, Usage]
+    kept: Mapping[DeviceUUID, Usage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +359,8 @@ class Pod:
         priority: Of its class; decides which pods a nomination holds room against.
         nominated_node: Where kube-scheduler evicted others for it; None without.
         is_unserved: Whether a device plugin still has to hand out its devices: it is
-            Pending, with rows to allocate or a bind that no plugin has answered.
+            Pending, with rows to allocate or a bind that no plugin has answered, and
+            no container of it has started.
     """
 
     uid: PodUID
@@ -379,6 +397,7 @@ class Device:
         is_cordoned: Whether an administrator closed it to new work.
         mode: Mode word, such as ``hami-core`` or ``mig``; may be empty.
         numa_node: Which of the node's NUMA nodes it is at.
+        mig_profiles: What it can be cut into, in MIG mode.
     """
 
     device_uuid: DeviceUUID
@@ -389,6 +408,12 @@ class Device:
     is_cordoned: bool = False
     mode: str = ""
     numa_node: int = 0
+    mig_profiles: MigProfiles = ()
+
+    @property
+    def is_mig(self) -> bool:
+        """Whether it is cut into instances as pods come and go."""
+        return self.mode == MIG_MODE
 
 
 Links = Mapping[DeviceUUID, Mapping[DeviceUUID, int]]

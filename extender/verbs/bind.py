@@ -6,7 +6,17 @@ from extender.core.arrays import Int64s
 from extender.core.cards import Cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import Allocation, NodeName, Pod, PodRequest, Row, Share
+from extender.core.mig import NO_INSTANCE, MigInstance
+from extender.core.mig_placement import Taken
+from extender.core.model import (
+    Allocation,
+    ContainerRequest,
+    NodeName,
+    Pod,
+    PodRequest,
+    Row,
+    Share,
+)
 from extender.core.placement import Placement, place
 from extender.core.rules import memory_needed
 
@@ -68,12 +78,33 @@ def _row(cards: Cards, placement: Placement, request: PodRequest, index: int) ->
     if chosen is None:
         return ()
     asked = request.containers[index]
-    memory_mib = memory_needed(cards, asked)
+    memory_mib = memory_needed(cards, asked)[:, 0].tolist()
+    if index in placement.taken:
+        return _row_of_instances(cards, placement.taken[index], asked, memory_mib)
     return tuple(
-        Share(
-            cards.device_uuid(position, 0),
-            int(memory_mib[position, 0]),
-            asked.core_percent,
-        )
+        Share(cards.device_uuid(position, 0), memory_mib[position], asked.core_percent)
         for position in chosen[:, 0].nonzero()[0].tolist()
     )
+
+
+def _row_of_instances(
+    cards: Cards,
+    taken: Sequence[Taken],
+    asked: ContainerRequest,
+    memory_mib: Sequence[int],
+) -> Row:
+    """Write what a container takes in card order; of instances, what they have."""
+    found: list[tuple[int, Share]] = []
+    for each in taken:
+        position = int(each.chosen[:, 0].argmax())
+        number = int(each.numbers[position, 0])
+        device_uuid = cards.device_uuid(position, 0)
+        share = Share(device_uuid, memory_mib[position], asked.core_percent)
+        if number != NO_INSTANCE:
+            profile, place = cards.mig_table(position, 0).instances[number]
+            instance = MigInstance(profile.name, place)
+            share = Share(
+                device_uuid, profile.memory_mib, profile.core_percent, instance
+            )
+        found.append((position, share))
+    return tuple(share for _, share in sorted(found, key=lambda pair: pair[0]))

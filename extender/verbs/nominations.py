@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import Allocation, NodeName, Pod
-from extender.core.phases import container_usages, effective_usage
+from extender.core.phases import container_usages, effective_usage, held_slices
 from extender.verbs.bind import choose_devices, choose_devices_when_empty
 
 
@@ -62,4 +62,5 @@ def expected_holding(pod: Pod, node_name: NodeName, allocation: Allocation) -> H
         charge,
         pod.request.kubelet_slots,
         is_exclusive=pod.request.device_policy.is_exclusive,
+        slices=held_slices([allocation]),
     )

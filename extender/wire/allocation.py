@@ -19,6 +19,7 @@ from extender.core.model import (
     UnreadableAllocation,
 )
 from extender.errors import BadAnnotation
+from extender.wire.mig import encode_instances
 
 NODE_ANNOTATION: Final = "hami.io/vgpu-node"
 TIME_ANNOTATION: Final = "hami.io/vgpu-time"
@@ -51,11 +52,17 @@ def allocation_annotations(
     """Write all that the device plugin and later readers need, at bind."""
     rows = encode_allocation(allocation, kind)
     to_allocate = kind.to_allocate_annotation
+    instances = encode_instances(allocation) if kind.mig_annotation else None
     return {
         NODE_ANNOTATION: node_name,
         TIME_ANNOTATION: str(unix_seconds),
         **({to_allocate: rows} if to_allocate else {}),
         kind.allocated_annotation: rows,
+        **(
+            {kind.mig_annotation: instances}
+            if kind.mig_annotation and instances
+            else {}
+        ),
         PHASE_ANNOTATION: PHASE_ALLOCATING,
         BIND_TIME_ANNOTATION: str(unix_seconds),
     }

@@ -24,6 +24,7 @@ from extender.core.requests import kubelet_slots
 from extender.errors import BadAnnotation, BadObject
 from extender.wire.allocation import is_served, named_devices, read_allocation
 from extender.wire.device_policies import read_device_policy, weighed
+from extender.wire.mig import with_instances
 from extender.wire.objects import (
     JsonObject,
     as_object,
@@ -104,6 +105,7 @@ class PodReader:
             kubelet_slots=kubelet_slots(lifetimes, requests.counts),
         )
         release = read_release(annotations, self.release, warnings)
+        status = _status(pod, metadata, declared)
         return Pod(
             uid=PodUID(optional_text_at(metadata, "uid", "metadata")),
             namespace=optional_text_at(metadata, "namespace", "metadata")
@@ -114,13 +116,14 @@ class PodReader:
             request=request,
             request_problem=requests.problem,
             allocation=self._allocation(annotations, requests),
-            status=_status(pod, metadata, declared),
+            status=status,
             release=release,
             warnings=tuple(warnings),
             priority=_priority(spec),
             nominated_node=_nominated_node(pod),
             is_unserved=_phase_text(pod) == PodPhase.PENDING
-            and not is_served(annotations),
+            and not is_served(annotations)
+            and not _is_admitted(status),
         )
 
     def read_bound_remains(self, obj: object, problem: str) -> Pod | None:
@@ -167,7 +170,12 @@ class PodReader:
     ) -> Allocation | UnreadableAllocation | None:
         name = self.kind.allocated_annotation
         text = annotations.get(name)
-        return None if text is None else read_allocation(text, requests.counts, name)
+        read = None if text is None else read_allocation(text, requests.counts, name)
+        mig_name = self.kind.mig_annotation
+        mig_text = annotations.get(mig_name) if mig_name else None
+        if mig_name is None or mig_text is None:
+            return read
+        return with_instances(read, mig_text, mig_name)
 
 
 def _annotations(metadata: JsonObject) -> Mapping[str, str]:
@@ -205,6 +213,15 @@ def _priority(spec: JsonObject) -> int:
     """Give the priority; the API server fills it in, so a missing one is 0."""
     value = spec.get("priority")
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _is_admitted(status: PodStatus) -> bool:
+    """Whether kubelet has admitted the pod, and so asked for all of its devices.
+
+    The plugin serves static MIG instances without a change of the annotations; then
+    nothing else tells, and inits may run for long while the pod is still Pending.
+    """
+    return any(one.has_started for one in status.containers)
 
 
 def _phase_text(pod: JsonObject) -> object:
