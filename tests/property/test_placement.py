@@ -1,6 +1,6 @@
 """Placement on many nodes at once, against one node and one device at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from extender.core.cards import Cards
 from extender.core.device_policy import CardKey
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
+from extender.core.mig import NO_INSTANCE, MigPlacement
 from extender.core.model import (
     NOTHING,
     Allocation,
@@ -25,6 +26,7 @@ from extender.core.model import (
     Usage,
 )
 from extender.core.phases import container_usages
+from extender.core.phases import held_slices as held_slice_counts
 from extender.core.placement import NO_CONTAINER, Placement, first_in_order, place
 from extender.core.policies import node_scores
 from extender.core.reasons import REASON_OF
@@ -45,6 +47,7 @@ from tests.oracles import (
 from tests.strategies import (
     PlacementCase,
     devices,
+    held_slices,
     placement_cases,
     pod_requests,
     pod_statuses,
@@ -53,6 +56,7 @@ from tests.strategies import (
 from tests.values import pod, scored
 
 _UUIDS = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abcdefghi")
+_MIXED_MODES = st.sampled_from(["mig", "hami-core"])
 _CARD_COUNTS = (1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 9)
 
 
@@ -63,6 +67,7 @@ class NodeCase:
     Attributes:
         node: As registered.
         used: Per card.
+        slices: Per card in MIG mode, how many instances hold each slice.
         kubelet_used: Device ids.
         quarantined: Cards that an unreadable allocation names.
         is_closed: Whether an unreadable allocation names no card.
@@ -70,6 +75,7 @@ class NodeCase:
 
     node: Node
     used: Mapping[DeviceUUID, Usage]
+    slices: Mapping[DeviceUUID, tuple[int, ...]]
     kubelet_used: int
     quarantined: frozenset[DeviceUUID]
     is_closed: bool
@@ -80,33 +86,41 @@ class NodeCase:
         name = self.node.name
         quarantines = Holding(name, {}, quarantined=tuple(self.quarantined))
         closure = Holding(name, {}, hides_devices=self.is_closed)
-        return [Holding(name, self.used, self.kubelet_used), quarantines, closure]
+        charged = Holding(name, self.used, self.kubelet_used, slices=self.slices)
+        return [charged, quarantines, closure]
 
     @property
     def emptied(self) -> "NodeCase":
         """The same node with nothing held."""
         used = dict.fromkeys(self.used, NOTHING)
-        return NodeCase(self.node, used, 0, frozenset(), is_closed=False)
+        slices = dict.fromkeys(self.slices, ())
+        return NodeCase(self.node, used, slices, 0, frozenset(), is_closed=False)
 
     def loaded(self) -> list[Loaded]:
-        """As the oracle takes it: quarantine told by the rule right before it."""
-        return [
-            (
-                replace(card, mode="mig")
-                if card.device_uuid in self.quarantined
-                else card,
-                self.used[card.device_uuid],
-            )
-            for card in self.node.devices or ()
-        ]
+        """As the oracle takes it."""
+        return [(card, self.used[card.device_uuid]) for card in self.node.devices or ()]
+
+    def cut(self) -> dict[DeviceUUID, frozenset[int]]:
+        """As the oracle takes it: which slices are held."""
+        return {
+            uuid: frozenset(slice_ for slice_, count in enumerate(counts) if count)
+            for uuid, counts in self.slices.items()
+        }
 
 
 @st.composite
 def node_cases(draw: st.DrawFn, name: NodeName, request: PodRequest) -> NodeCase:
-    """Draw a node of any width; one in ten has no cards that count."""
+    """Draw a node of any width; one in ten has no cards that count.
+
+    One in four has cards in MIG mode, all of them or some.
+    """
     count = draw(st.sampled_from(_CARD_COUNTS))
-    cards = tuple(draw(devices(uuid)) for uuid in draw(st.permutations(_UUIDS))[:count])
+    modes = draw(st.sampled_from([None] * 6 + [st.just("mig"), _MIXED_MODES]))
+    cards = tuple(
+        draw(devices(uuid, modes)) for uuid in draw(st.permutations(_UUIDS))[:count]
+    )
     used = {card.device_uuid: draw(used_amounts(card.capacity)) for card in cards}
+    slices = {card.device_uuid: draw(held_slices()) for card in cards if card.is_mig}
     kubelet_used = draw(st.integers(0, 8))
     room = draw(st.sampled_from([20, 20, 20, 20, 0, -1]))
     allocatable = kubelet_used + request.kubelet_slots + room
@@ -128,7 +142,7 @@ def node_cases(draw: st.DrawFn, name: NodeName, request: PodRequest) -> NodeCase
                 ]
             )
         )
-    return NodeCase(node, used, kubelet_used, quarantined, is_closed)
+    return NodeCase(node, used, slices, kubelet_used, quarantined, is_closed)
 
 
 @st.composite
@@ -142,12 +156,16 @@ def fleet_cases(
     return request, [draw(node_cases(name, request)) for name in names[:size]]
 
 
+Rows = tuple[tuple[tuple[DeviceUUID, frozenset[int]], ...], ...]
+"""Per container the cards, each with the slices that it gets of it, sorted."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one node answers; parts that mean nothing for it are left at None."""
 
     node_code: str | None = None
-    rows: tuple[frozenset[DeviceUUID], ...] | None = None
+    rows: Rows | None = None
     peak: Mapping[DeviceUUID, Usage] | None = None
     score: int | None = None
     refused_container: int | None = None
@@ -164,35 +182,38 @@ def expected_outcome(case: NodeCase, request: PodRequest) -> Outcome:
     if case.is_closed:
         return Outcome("NodeHasUnreadableAllocation")
     loaded = case.loaded()
-    answer = place_greedily(loaded, node.allocatable_slots, case.kubelet_used, request)
+    answer = place_greedily(
+        loaded,
+        node.allocatable_slots,
+        case.kubelet_used,
+        request,
+        slices=case.cut(),
+        quarantined=case.quarantined,
+    )
     if isinstance(answer, Placed):
         held = [(card, answer.peak[card.device_uuid]) for card, _ in loaded]
         return Outcome(
-            rows=tuple(frozenset(row) for row in answer.rows),
+            rows=tuple(
+                _sorted((each.device_uuid, each.slices) for each in row)
+                for row in answer.pieces
+            ),
             peak=dict(answer.peak),
             score=node_score(held, request.node_policy),
         )
     if answer.node_code not in (None, "NumaNotFit"):
         return Outcome(answer.node_code)
-    is_some_left = len(answer.codes) < len(loaded)
-    too_few = "AllocatedCardsInsufficientRequest" if is_some_left else None
+    too_few = "AllocatedCardsInsufficientRequest" if answer.has_some else None
     return Outcome(
         answer.node_code or too_few,
         refused_container=answer.container_index,
-        card_codes=_with_quarantine(case, answer.codes),
+        card_codes=answer.codes,
     )
 
 
-def _with_quarantine(
-    case: NodeCase, codes: Mapping[DeviceUUID, str]
-) -> dict[DeviceUUID, str]:
-    mig = {card.device_uuid for card in case.node.devices or () if card.mode == "mig"}
-    return {
-        uuid: "CardHeldByUnreadableAllocation"
-        if code == "CardMigModeUnsupported" and uuid not in mig
-        else code
-        for uuid, code in codes.items()
-    }
+def _sorted(
+    pieces: Iterable[tuple[DeviceUUID, frozenset[int]]],
+) -> tuple[tuple[DeviceUUID, frozenset[int]], ...]:
+    return tuple(sorted(pieces, key=lambda piece: (piece[0], sorted(piece[1]))))
 
 
 def actual_outcomes(
@@ -223,15 +244,8 @@ def _outcome(cards: Cards, placement: Placement, column: int, score: int) -> Out
     if placement.fits[column]:
         return Outcome(
             rows=tuple(
-                frozenset(
-                    uuid_at[position]
-                    for position in (
-                        ()
-                        if chosen is None
-                        else chosen[:, column].nonzero()[0].tolist()
-                    )
-                )
-                for chosen in placement.chosen
+                _sorted(_pieces(cards, placement, index, column))
+                for index in range(len(placement.chosen))
             ),
             peak={
                 uuid: Usage(*placement.peak[:, position, column].tolist())
@@ -255,6 +269,30 @@ def _outcome(cards: Cards, placement: Placement, column: int, score: int) -> Out
             uuid: REASON_OF[code].value for uuid, code in codes.items() if code
         },
     )
+
+
+def _pieces(
+    cards: Cards, placement: Placement, index: int, column: int
+) -> Iterator[tuple[DeviceUUID, frozenset[int]]]:
+    chosen = placement.chosen[index]
+    if chosen is None:
+        return
+    if index not in placement.taken:
+        for position in chosen[:, column].nonzero()[0].tolist():
+            yield cards.device_uuid(position, column), frozenset()
+        return
+    for each in placement.taken[index]:
+        (position,) = each.chosen[:, column].nonzero()[0].tolist()
+        number = int(each.numbers[position, column])
+        slices: frozenset[int] = frozenset()
+        if number != NO_INSTANCE:
+            _, place = cards.mig_table(position, column).instances[number]
+            slices = _slices(place)
+        yield cards.device_uuid(position, column), slices
+
+
+def _slices(place: MigPlacement) -> frozenset[int]:
+    return frozenset(range(place.start, place.start + place.size))
 
 
 def fleet_of(cases: Sequence[NodeCase]) -> Fleet:
@@ -315,12 +353,19 @@ def test_the_verbs_agree_with_each_other(
             assert verdict.is_unresolvable == (name in decision.unresolvable)
 
 
-def _cards_of(
-    allocation: Allocation | None,
-) -> tuple[frozenset[DeviceUUID], ...] | None:
+def _cards_of(allocation: Allocation | None) -> Rows | None:
     if allocation is None:
         return None
-    return tuple(frozenset(share.device_uuid for share in row) for row in allocation)
+    return tuple(
+        _sorted(
+            (
+                share.device_uuid,
+                _slices(share.instance.placement) if share.instance else frozenset(),
+            )
+            for share in row
+        )
+        for row in allocation
+    )
 
 
 @given(fleet_cases())
@@ -377,7 +422,12 @@ def test_no_placement_exceeds_a_card_in_any_phase(
             free = capacity[uuid] - case.used[uuid]
             assert added.slots <= free.slots
             assert 0 < added.memory_mib <= free.memory_mib
-            assert added.core_percent == 0 or added.core_percent <= free.core_percent
+            is_mig = uuid in case.slices  # there, percents are rounded up
+            assert is_mig or added.core_percent in range(max(free.core_percent, 0) + 1)
+        for uuid, counts in held_slice_counts([allocation]).items():
+            assert set(counts) <= {0, 1}
+            taken = {number for number, count in enumerate(counts) if count}
+            assert taken.isdisjoint(case.cut()[uuid])
 
 
 @given(placement_cases(max_devices=3, max_containers=3))
@@ -398,7 +448,8 @@ def test_what_is_placed_is_possible(drawn: PlacementCase) -> None:
     if rows is not None:
         assert possible.fits
         assert possible.fewest_devices is not None
-        assert possible.fewest_devices <= len(frozenset().union(*rows))
+        named = {uuid for row in rows for uuid, _ in row}
+        assert possible.fewest_devices <= len(named)
 
 
 # With a ledger: full node objects, and a pod that holds something itself.
