@@ -228,6 +228,57 @@ def devices(
     )
 
 
+@st.composite
+def roomy_mig_cards(draw: st.DrawFn, device_uuid: DeviceUUID) -> Device:
+    """Draw a card in MIG mode that has place for several instances."""
+    places = st.builds(MigPlacement, st.integers(0, 7), st.integers(1, 3))
+    names = ("1g.5gb", "2g.10gb", "3g.20gb")
+    named = st.lists(st.sampled_from(names), unique=True, min_size=1)
+    profiles = tuple(
+        MigProfile(
+            name,
+            draw(st.sampled_from([2_000, 4_000, 4_000, 9_000])),
+            draw(st.sampled_from([30, 40, 100])),
+            draw(st.integers(1, 3)),
+            tuple(draw(st.lists(places, unique=True, min_size=2, max_size=5))),
+        )
+        for name in draw(named)
+    )
+    return Device(
+        device_uuid,
+        index=draw(st.integers(0, 1)),
+        capacity=Usage(draw(st.sampled_from([7, 7, 2])), 24_000, 100),
+        model="NVIDIA A10",
+        mode="mig",
+        numa_node=draw(st.integers(0, 1)),
+        mig_profiles=profiles,
+    )
+
+
+@st.composite
+def modest_requests(draw: st.DrawFn) -> PodRequest:
+    """Draw a pod whose containers ask for little, each for several cards at most."""
+    inits = draw(
+        st.lists(st.sampled_from([Lifetime.INIT, Lifetime.SIDECAR]), max_size=2)
+    )
+    lifetimes = (*inits, *[Lifetime.APP] * draw(st.integers(1, 2)))
+    asks = st.builds(
+        ContainerRequest,
+        count=st.sampled_from([1, 1, 2, 2, 3]),
+        memory_mib=st.sampled_from([1_000, 3_000, 4_000, 9_000, None]),
+        memory_percent=st.sampled_from([10, 50, 100]),
+        core_percent=st.sampled_from([0, 0, 0, 30, 40, 100]),
+    )
+    asked = tuple(draw(asks) for _ in lifetimes)
+    return PodRequest(
+        lifetimes,
+        asked,
+        device_policy=draw(device_policies()),
+        node_policy=draw(st.sampled_from(Policy)),
+        kubelet_slots=kubelet_slots(lifetimes, asked),
+    )
+
+
 def held_slices() -> st.SearchStrategy[tuple[int, ...]]:
     """Draw how many instances hold each slice of a card: more than one, too."""
     counts = st.lists(st.sampled_from([0, 0, 0, 1, 2]), max_size=8)

@@ -48,14 +48,17 @@ from tests.strategies import (
     PlacementCase,
     devices,
     held_slices,
+    modest_requests,
     placement_cases,
     pod_requests,
     pod_statuses,
+    roomy_mig_cards,
     used_amounts,
 )
 from tests.values import pod, scored
 
 _UUIDS = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abcdefghi")
+_PLAIN = DeviceUUID("GPU-plain")
 _MIXED_MODES = st.sampled_from(["mig", "hami-core"])
 _CARD_COUNTS = (1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 9)
 
@@ -158,6 +161,24 @@ def fleet_cases(
 
 Rows = tuple[tuple[tuple[DeviceUUID, frozenset[int]], ...], ...]
 """Per container the cards, each with the slices that it gets of it, sorted."""
+
+
+@st.composite
+def roomy_cases(draw: st.DrawFn) -> tuple[PodRequest, list[NodeCase]]:
+    """Draw a pod that asks for little, and nodes with cards in MIG mode, or of both."""
+    request = draw(modest_requests())
+    cases = []
+    for number in range(draw(st.integers(1, 3))):
+        uuids = draw(st.permutations(_UUIDS))[: draw(st.integers(1, 4))]
+        cards = [draw(roomy_mig_cards(uuid)) for uuid in uuids]
+        if draw(st.integers(0, 3)) == 0:
+            cards.append(draw(devices(_PLAIN)))
+        slots = st.integers(0, 2)
+        used = {card.device_uuid: Usage(draw(slots), 2_000, 30) for card in cards}
+        cut = {card.device_uuid: draw(held_slices()) for card in cards if card.is_mig}
+        node = Node(NodeName(f"n{number}"), tuple(cards), 99)
+        cases.append(NodeCase(node, used, cut, 0, frozenset(), is_closed=False))
+    return request, cases
 
 
 @dataclass(frozen=True)
@@ -303,7 +324,7 @@ def fleet_of(cases: Sequence[NodeCase]) -> Fleet:
     return fleet
 
 
-@given(fleet_cases(), st.data())
+@given(fleet_cases() | roomy_cases(), st.data())
 def test_all_nodes_at_once_are_judged_as_each_alone(
     drawn: tuple[PodRequest, list[NodeCase]], data: st.DataObject
 ) -> None:
@@ -318,7 +339,7 @@ def test_all_nodes_at_once_are_judged_as_each_alone(
     assert actual_outcomes(fleet_of(cases), names, request) == expected
 
 
-@given(fleet_cases(), st.data())
+@given(fleet_cases() | roomy_cases(), st.data())
 def test_the_verbs_agree_with_each_other(
     drawn: tuple[PodRequest, list[NodeCase]], data: st.DataObject
 ) -> None:
@@ -368,7 +389,7 @@ def _cards_of(allocation: Allocation | None) -> Rows | None:
     )
 
 
-@given(fleet_cases())
+@given(fleet_cases() | roomy_cases())
 def test_a_node_is_unresolvable_where_its_empty_self_would_refuse(
     drawn: tuple[PodRequest, list[NodeCase]],
 ) -> None:
@@ -400,7 +421,7 @@ def _text(outcome: Outcome) -> str:
     return ", ".join(sorted(code for code in codes if code is not None))
 
 
-@given(fleet_cases())
+@given(fleet_cases() | roomy_cases())
 def test_no_placement_exceeds_a_card_in_any_phase(
     drawn: tuple[PodRequest, list[NodeCase]],
 ) -> None:
