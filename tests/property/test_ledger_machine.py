@@ -55,9 +55,11 @@ from tests.values import (
     N1,
     N2,
     N3,
+    a100,
     app,
     card,
     init,
+    instance,
     node,
     pod,
     request,
@@ -80,6 +82,14 @@ PODS: Final = tuple(pod(f"p{n}", asked) for n, asked in enumerate(REQUESTS))
 NEVER_SEEN: Final = PodUID("never seen")
 LAPSE_SECONDS: Final = 60.0
 
+INSTANCES: Final = st.sampled_from(
+    [
+        *[instance("1g.5gb", start, 1) for start in range(7)],
+        instance("3g.20gb", 0, 4),
+        instance("3g.20gb", 4, 4),
+    ]
+)
+
 _COLD = PodStatus(phase=PodPhase.PENDING)
 _RUNNING: Final = ContainerStatus(RunState.RUNNING, has_started=True)
 _WAITING: Final = ContainerStatus(RunState.WAITING)
@@ -87,20 +97,28 @@ _EXITED: Final = ContainerStatus(RunState.TERMINATED, 0, has_started=True)
 
 
 def inventories() -> st.SearchStrategy[tuple[Device, ...]]:
-    """Draw which cards a node shows, in any order."""
-    cards = [card(uuid, index=index) for index, uuid in enumerate(UUIDS)]
-    return st.lists(st.sampled_from(cards), unique=True, max_size=3).map(tuple)
+    """Draw which cards a node shows, in any order, few of them in MIG mode."""
+    plain = [card(uuid, index=index) for index, uuid in enumerate(UUIDS)]
+    kinds = st.sampled_from([plain, plain, [*plain[:2], a100(UUIDS[2], index=2)]])
+    return kinds.flatmap(
+        lambda cards: st.lists(st.sampled_from(cards), unique=True, max_size=3)
+    ).map(tuple)
 
 
 @st.composite
 def rows_for(draw: st.DrawFn, shown: Pod) -> Allocation:
-    """Draw rows of the right lengths on any cards, twice the same one included."""
+    """Draw rows of the right lengths on any cards, twice the same one included.
+
+    Instances are told of no card, or of the one that may be in MIG mode, or of others.
+    """
+    cut = draw(st.sampled_from([UUIDS[2:], UUIDS[2:], (), UUIDS[:1]]))
     return tuple(
         tuple(
             Share(
-                draw(st.sampled_from(UUIDS)),
+                device_uuid := draw(st.sampled_from(UUIDS)),
                 asked.memory_mib or 1,
                 asked.core_percent,
+                draw(INSTANCES) if device_uuid in cut else None,
             )
             for _ in range(asked.count)
         )
@@ -236,6 +254,8 @@ class Machine(RuleBasedStateMachine):
     def begin_in_the_midst(self, data: st.DataObject, *, is_synced: bool) -> None:
         """With nodes and bound pods; a few steps seldom lead from nothing to these."""
         cards = [card(uuid, index=index) for index, uuid in enumerate(UUIDS)]
+        if data.draw(st.booleans(), label="has MIG"):
+            cards[2] = a100(UUIDS[2], index=2)
         for name in data.draw(
             st.sets(st.sampled_from(NAMES), min_size=2), label="nodes"
         ):
