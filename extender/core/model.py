@@ -360,7 +360,7 @@ class Pod:
         nominated_node: Where kube-scheduler evicted others for it; None without.
         is_unserved: Whether a device plugin still has to hand out its devices: it is
             Pending, with rows to allocate or a bind that no plugin has answered, and
-            no container of it has started.
+            nothing shows yet that kubelet has admitted it.
     """
 
     uid: PodUID

@@ -18,6 +18,7 @@ from extender.core.model import (
     PodUID,
     Policy,
     Release,
+    SandboxReadiness,
     UnreadableAllocation,
 )
 from extender.core.requests import kubelet_slots
@@ -221,7 +222,9 @@ def _is_admitted(status: PodStatus) -> bool:
     The plugin serves static MIG instances without a change of the annotations; then
     nothing else tells, and inits may run for long while the pod is still Pending.
     """
-    return any(one.has_started for one in status.containers)
+    return status.sandbox is SandboxReadiness.READY or any(
+        one.has_started for one in status.containers
+    )
 
 
 def _phase_text(pod: JsonObject) -> object:
