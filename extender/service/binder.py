@@ -243,7 +243,13 @@ class Binder:
         self, pod: Pod, args: BindingArgs, allocation: Allocation, lock_value: str
     ) -> str:
         now = int(self._unix_seconds())
-        written = allocation_annotations(self._kind, args.node_name, allocation, now)
+        written = allocation_annotations(
+            self._kind,
+            args.node_name,
+            allocation,
+            now,
+            has_leftovers=pod.allocation is not None,
+        )
         annotations = (
             written
             | release_annotations(pod)

@@ -47,22 +47,37 @@ _ANY_END: Final = re.compile(f"[{_SHARE_END}{_ROW_END}]")
 
 
 def allocation_annotations(
-    kind: Kind, node_name: NodeName, allocation: Allocation, unix_seconds: int
+    kind: Kind,
+    node_name: NodeName,
+    allocation: Allocation,
+    unix_seconds: int,
+    *,
+    has_leftovers: bool = False,
 ) -> dict[str, str]:
-    """Write all that the device plugin and later readers need, at bind."""
+    """Write all that the device plugin and later readers need, at bind.
+
+    Args:
+        kind: Of device; gives the names.
+        node_name: Where the pod goes.
+        allocation: What it gets.
+        unix_seconds: Now.
+        has_leftovers: Whether the pod has annotations of an allocation already, copied
+            from another pod or left over. Then instances that it does not get must not
+            stay there: they would be read as its own.
+    """
     rows = encode_allocation(allocation, kind)
     to_allocate = kind.to_allocate_annotation
-    instances = encode_instances(allocation) if kind.mig_annotation else None
+    instances: dict[str, str] = {}
+    if kind.mig_annotation is not None:
+        text = encode_instances(allocation)
+        if text or has_leftovers:
+            instances[kind.mig_annotation] = text
     return {
         NODE_ANNOTATION: node_name,
         TIME_ANNOTATION: str(unix_seconds),
         **({to_allocate: rows} if to_allocate else {}),
         kind.allocated_annotation: rows,
-        **(
-            {kind.mig_annotation: instances}
-            if kind.mig_annotation and instances
-            else {}
-        ),
+        **instances,
         PHASE_ANNOTATION: PHASE_ALLOCATING,
         BIND_TIME_ANNOTATION: str(unix_seconds),
     }

@@ -83,8 +83,8 @@ def _placement(value: object, field: str) -> MigPlacement:
     return MigPlacement(start, size)
 
 
-def encode_instances(allocation: Allocation) -> str | None:
-    """Write the instances of an allocation; None where it has none.
+def encode_instances(allocation: Allocation) -> str:
+    """Write the instances of an allocation; empty where it has none.
 
     Example:
         >>> from extender.core.model import Share
@@ -109,7 +109,7 @@ def encode_instances(allocation: Allocation) -> str | None:
         for device_index, share in enumerate(row)
         if share.instance is not None
     ]
-    return orjson.dumps(elements).decode() if elements else None
+    return orjson.dumps(elements).decode() if elements else ""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -180,6 +180,27 @@ async def test_a_restart_finds_the_same_places_taken(serve: Serve) -> None:
     assert await again.prioritize(probe) == await scheduler.prioritize(probe)
 
 
+LEFT_OVER = {
+    "of another pod": "[7]",
+    "of a card": '[{"gpuUUID":"GPU-b","profile":"1g.5gb","placement":{"size":1}}]',
+}
+
+
+@pytest.mark.parametrize("text", LEFT_OVER.values(), ids=LEFT_OVER)
+@pytest.mark.parametrize("rows", [{}, {ALLOCATED: "GPU-b,NVIDIA,1,0:;"}])
+async def test_instances_that_were_there_before_do_not_stay(
+    serve: Serve, text: str, rows: dict[str, str]
+) -> None:
+    """Else anybody could have a card count as full that the pod then gets."""
+    plain = node("n2").gpu("GPU-b")
+    scheduler = await serve(plain)
+    wanted = asking(gpumem=4_000).annotations({MIG: text, **rows})
+    await bound(scheduler, wanted, "n2")
+    assert (await scheduler.shown(wanted))["metadata"]["annotations"][MIG] == ""
+    again = await serve(plain, *await scheduler.pods())
+    assert await again.free_memory("GPU-b") == 20_000
+
+
 FULL = {"n1": "CardHeldByUnreadableAllocation"}
 HELD = asking("held", gpumem=4_000).on("n1").holding("GPU-a,NVIDIA,5120,15:;")
 HELD = HELD.running("a").phase("Running")
