@@ -6,7 +6,7 @@ package. Each method returns a changed copy; ``build`` returns a fresh dict.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 from uuid import NAMESPACE_URL, uuid5
@@ -229,6 +229,27 @@ class PodBuilder:
         return [self.statuses[name] for name in names if name in self.statuses]
 
 
+def mig_profile(
+    name: str, memory: int, cores: int, starts: Sequence[int], size: int
+) -> Json:
+    """Print what an instance of a card in MIG mode has, and where it may be."""
+    return {
+        "name": name,
+        "memoryMB": memory,
+        "core": cores,
+        "sliceCount": int(name[0]),
+        "placements": [{"start": start, "size": size} for start in starts],
+    }
+
+
+A100_PROFILES: tuple[Json, ...] = (
+    mig_profile("1g.5gb", 5_120, 15, range(7), 1),
+    mig_profile("2g.10gb", 10_240, 29, (0, 2, 4), 2),
+    mig_profile("3g.20gb", 20_480, 43, (0, 4), 4),
+    mig_profile("7g.40gb", 40_960, 100, (0,), 8),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class NodeBuilder:
     """A node in the making; start with `node`."""
@@ -267,6 +288,15 @@ class NodeBuilder:
         }
         written = {key: value for key, value in card.items() if value}
         return replace(self, cards=(*self.cards, written))
+
+    def mig(self, uuid: str, *, count: int = 7, profiles: object = None) -> Self:
+        """Register an A100 of 40 GB in MIG mode, or one with other profiles."""
+        a100 = self.gpu(
+            uuid, memory=40_960, count=count, model="NVIDIA A100-SXM4-40GB", mode="mig"
+        )
+        written = A100_PROFILES if profiles is None else profiles
+        *others, last = a100.cards
+        return replace(a100, cards=(*others, {**last, "migProfiles": written}))
 
     def cordon(self, *uuids: str) -> Self:
         """Close cards to new work."""

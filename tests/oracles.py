@@ -7,7 +7,7 @@ may fall differently.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -19,6 +19,7 @@ from extender.core.device_policy import (
     DevicePolicy,
     Weights,
 )
+from extender.core.mig import MigPlacement, MigProfile
 from extender.core.model import (
     ContainerRequest,
     ContainerUsage,
@@ -49,7 +50,8 @@ def timeline_effective(containers: Sequence[ContainerUsage]) -> Totals:
     Returns:
         One entry per device that any container names; each dimension on its own.
     """
-    return _most_held(_instants(containers, skipped=frozenset()))
+    most = _most_held(_instants(containers, skipped=frozenset()))
+    return _with_kept(containers, most)
 
 
 def timeline_charge(
@@ -71,7 +73,8 @@ def timeline_charge(
             if not _is_over(index, containers, status):
                 break
             over.add(index)
-    return _most_held(_instants(containers, skipped=frozenset(over)))
+    most = _most_held(_instants(containers, skipped=frozenset(over)))
+    return _with_kept(containers, most)
 
 
 def _is_over(
@@ -167,6 +170,15 @@ def _most_held(instants: Iterator[list[ContainerUsage]]) -> Totals:
     return most
 
 
+def _with_kept(containers: Sequence[ContainerUsage], totals: Totals) -> Totals:
+    """Add what is there from the pod's start to its end, whoever runs."""
+    added = dict(totals)
+    for container in containers:
+        for device_uuid, kept in container.kept.items():
+            added[device_uuid] = added.get(device_uuid, Usage()) + kept
+    return added
+
+
 def _sum_of(running: list[ContainerUsage]) -> Totals:
     named = {device_uuid for container in running for device_uuid in container.held}
     totals: Totals = {}
@@ -203,18 +215,38 @@ def kubelet_slots(
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """One device, or one instance of it, that a container gets.
+
+    Attributes:
+        device_uuid: The device.
+        usage: What it holds there.
+        slices: Those of the instance; none of a device that is not in MIG mode.
+    """
+
+    device_uuid: DeviceUUID
+    usage: Usage
+    slices: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Placed:
     """Where a pod went.
 
     Attributes:
-        rows: Devices per container, in start order; inside a row in the order in
-            which they were taken.
+        pieces: Per container, in start order; inside a row in the order in which they
+            were taken.
         peak: Everything held on each device of the node, by others and by the pod,
             at the most in any phase.
     """
 
-    rows: tuple[tuple[DeviceUUID, ...], ...]
+    pieces: tuple[tuple[Piece, ...], ...]
     peak: Mapping[DeviceUUID, Usage]
+
+    @property
+    def rows(self) -> tuple[tuple[DeviceUUID, ...], ...]:
+        """Devices per container, in the same order."""
+        return tuple(tuple(each.device_uuid for each in row) for row in self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +259,38 @@ class Refused:
         codes: The first rule that refused, per device that refused.
         node_code: Why no device was asked, if none was; or why too few of those that
             passed are at one NUMA node.
+        has_some: Whether some devices or instances could be had.
     """
 
     container_index: int | None
     codes: Mapping[DeviceUUID, str]
     node_code: str | None = None
+    has_some: bool = False
+
+
+@dataclass(slots=True)
+class _Held:
+    """What is held on a node at some moment."""
+
+    usage: Totals
+    slices: dict[DeviceUUID, frozenset[int]]
+
+    def copy(self) -> "_Held":
+        return _Held(dict(self.usage), dict(self.slices))
+
+    def add(self, pieces: Sequence[Piece]) -> None:
+        for piece in pieces:
+            self.usage[piece.device_uuid] += piece.usage
+            self.slices[piece.device_uuid] |= piece.slices
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """What does not change while a pod is placed."""
+
+    loaded: Sequence[Loaded]
+    request: PodRequest
+    quarantined: frozenset[DeviceUUID]
 
 
 def place_greedily(
@@ -239,44 +298,56 @@ def place_greedily(
     allocatable_slots: int,
     kubelet_slots_used: int,
     request: PodRequest,
+    *,
+    slices: Mapping[DeviceUUID, frozenset[int]] | None = None,
+    quarantined: frozenset[DeviceUUID] = frozenset(),
 ) -> Placed | Refused:
     """Place sidecars and apps cumulatively, then each init on a throw-away copy.
+
+    Instances of cards in MIG mode are cumulative for all containers.
 
     Args:
         loaded: The node's devices with what is held there, in any order.
         allocatable_slots: What the node offers to kubelet.
         kubelet_slots_used: What the node's pods take of that.
         request: What the pod asks.
+        slices: Which slices are held of devices in MIG mode.
+        quarantined: Devices that count as full.
     """
     if refused := _refused_by_node(
         loaded, allocatable_slots, kubelet_slots_used, request
     ):
         return refused
-    rows: dict[int, tuple[DeviceUUID, ...]] = {}
-    working = {device.device_uuid: used for device, used in loaded}
-    before_pod = dict(working)
+    node = _Node(loaded, request, quarantined)
+    cut = {device.device_uuid: frozenset[int]() for device, _ in loaded}
+    before_pod = _Held(
+        {device.device_uuid: used for device, used in loaded}, {**cut, **(slices or {})}
+    )
+    rows: dict[int, tuple[Piece, ...]] = {}
+    working = before_pod.copy()
     for index, lifetime in enumerate(request.lifetimes):
         if lifetime is Lifetime.INIT:
             continue
-        taken = _take(loaded, working, request, index, preferred=set())
+        taken = _take(node, working, index, preferred=set())
         if isinstance(taken, Refused):
             return taken
         rows[index] = taken
-        _hold(loaded, working, request.containers[index], taken)
-    peak = dict(working)
+        working.add(taken)
+    peak = dict(working.usage)
     for index, lifetime in enumerate(request.lifetimes):
         if lifetime is not Lifetime.INIT:
             continue
-        snapshot = dict(before_pod)
-        for earlier in _sidecars_before(index, request.lifetimes):
-            _hold(loaded, snapshot, request.containers[earlier], rows[earlier])
-        held_by_others = {device_uuid for row in rows.values() for device_uuid in row}
-        taken = _take(loaded, snapshot, request, index, preferred=held_by_others)
+        snapshot = before_pod.copy()
+        for earlier, row in rows.items():
+            is_beside = earlier in _sidecars_before(index, request.lifetimes)
+            snapshot.add([each for each in row if is_beside or each.slices])
+        held_by_others = {each.device_uuid for row in rows.values() for each in row}
+        taken = _take(node, snapshot, index, preferred=held_by_others)
         if isinstance(taken, Refused):
             return taken
         rows[index] = taken
-        _hold(loaded, snapshot, request.containers[index], taken)
-        for device_uuid, held in snapshot.items():
+        snapshot.add(taken)
+        for device_uuid, held in snapshot.usage.items():
             peak[device_uuid] = peak[device_uuid].largest(held)
     return Placed(tuple(rows[index] for index in range(len(request.lifetimes))), peak)
 
@@ -293,8 +364,11 @@ def _refused_by_node(
     kubelet_slots_used: int,
     request: PodRequest,
 ) -> Refused | None:
+    modes = request.selection.modes
+    may_be_cut = modes is None or "mig" in modes
+    has_mig = any(device.mode == "mig" for device, _ in loaded)
     for index, asked in enumerate(request.containers):
-        if asked.count > len(loaded):
+        if asked.count > len(loaded) and not (has_mig and may_be_cut):
             return Refused(index, {}, "NodeInsufficientDevice")
     if kubelet_slots_used + request.kubelet_slots > allocatable_slots:
         return Refused(None, {}, "KubeletSlotsExhausted")
@@ -302,42 +376,120 @@ def _refused_by_node(
 
 
 def _take(
-    loaded: Sequence[Loaded],
-    working: Totals,
-    request: PodRequest,
+    node: _Node, held: _Held, index: int, preferred: set[DeviceUUID]
+) -> tuple[Piece, ...] | Refused:
+    """Take one after another; with numa-bind, all at the first node with enough."""
+    anywhere = _take_among(node, node.loaded, held, index, preferred)
+    policy = node.request.device_policy
+    is_alone = node.request.containers[index].count <= 1
+    if isinstance(anywhere, Refused) or is_alone or not policy.on_one_numa_node:
+        return anywhere
+    passing, codes = _asked(node, node.loaded, held, index, set())
+    for first in sorted(passing, key=_order(node, held, preferred)):
+        there = [each for each in node.loaded if each[0].numa_node == first.numa_node]
+        taken = _take_among(node, there, held, index, preferred)
+        if not isinstance(taken, Refused):
+            return taken
+    return Refused(index, codes, "NumaNotFit")
+
+
+def _take_among(
+    node: _Node,
+    some: Sequence[Loaded],
+    before: _Held,
     index: int,
     preferred: set[DeviceUUID],
-) -> tuple[DeviceUUID, ...] | Refused:
-    asked = request.containers[index]
-    policy = request.device_policy
+) -> tuple[Piece, ...] | Refused:
+    asked = node.request.containers[index]
+    held = before.copy()
+    taken: list[Piece] = []
+    while len(taken) < asked.count:
+        whole = {each.device_uuid for each in taken if not each.slices}
+        passing, codes = _asked(node, some, held, index, whole)
+        if not passing:
+            return Refused(index, codes, has_some=bool(taken))
+        best = min(passing, key=_order(node, held, preferred))
+        piece = _piece(best, held, asked)
+        taken.append(piece)
+        held.add([piece])
+    return tuple(taken)
+
+
+def _asked(
+    node: _Node,
+    some: Sequence[Loaded],
+    held: _Held,
+    index: int,
+    whole: set[DeviceUUID],
+) -> tuple[list[Device], dict[DeviceUUID, str]]:
+    """Ask the devices that the container has not yet taken as a whole."""
     passing: list[Device] = []
     codes: dict[DeviceUUID, str] = {}
-    for device, _ in loaded:
-        used = working[device.device_uuid]
-        code = refusal_code(device, used, asked, request.selection, policy)
+    for device, _ in some:
+        if device.device_uuid in whole:
+            continue
+        code = refusal_code(
+            device,
+            held.usage[device.device_uuid],
+            node.request.containers[index],
+            node.request.selection,
+            node.request.device_policy,
+            slices=held.slices[device.device_uuid],
+            is_quarantined=device.device_uuid in node.quarantined,
+        )
         if code is None:
             passing.append(device)
         else:
             codes[device.device_uuid] = code
-    if len(passing) < asked.count:
-        return Refused(index, codes)
+    return passing, codes
+
+
+def _order(
+    node: _Node, held: _Held, preferred: set[DeviceUUID]
+) -> Callable[[Device], tuple[object, ...]]:
+    policy = node.request.device_policy
 
     def order(device: Device) -> tuple[object, ...]:
-        used = working[device.device_uuid]
+        used = held.usage[device.device_uuid]
         keys = [card_key(device, used, key, policy.weights) for key in policy.keys]
         is_other = device.device_uuid not in preferred
         return (is_other, *keys, device.index, device.device_uuid)
 
-    passing.sort(key=order)
-    if policy.on_one_numa_node and asked.count:
-        together = [
-            [each for each in passing if each.numa_node == first.numa_node]
-            for first in passing
-        ]
-        passing = next((some for some in together if len(some) >= asked.count), [])
-        if not passing:
-            return Refused(index, codes, "NumaNotFit")
-    return tuple(device.device_uuid for device in passing[: asked.count])
+    return order
+
+
+def _piece(device: Device, held: _Held, asked: ContainerRequest) -> Piece:
+    uuid = device.device_uuid
+    if device.mode != "mig":
+        usage = Usage(1, memory_needed(device, asked), asked.core_percent)
+        return Piece(uuid, usage)
+    found = next_instance(device, held.usage[uuid], held.slices[uuid], asked)
+    assert found is not None
+    profile, place = found
+    slices = frozenset(range(place.start, place.start + place.size))
+    return Piece(uuid, Usage(1, profile.memory_mib, profile.core_percent), slices)
+
+
+def next_instance(
+    device: Device, used: Usage, held: frozenset[int], asked: ContainerRequest
+) -> tuple[MigProfile, MigPlacement] | None:
+    """Find the smallest profile that is enough and has a place free."""
+    free_mib = device.capacity.memory_mib - used.memory_mib
+    for profile in sorted(
+        device.mig_profiles, key=lambda each: (each.memory_mib, each.slice_count)
+    ):
+        if not memory_needed(device, asked) <= profile.memory_mib <= free_mib:
+            continue
+        if profile.core_percent < asked.core_percent:
+            continue
+        is_from_the_end = profile.name[:3] in {"1g.", "3g."}
+        for place in sorted(
+            profile.placements,
+            key=lambda each: -each.start if is_from_the_end else each.start,
+        ):
+            if held.isdisjoint(range(place.start, place.start + place.size)):
+                return profile, place
+    return None
 
 
 def card_key(device: Device, used: Usage, key: CardKey, weights: Weights) -> Fraction:
@@ -361,14 +513,21 @@ def _hold(
 ) -> None:
     for device, _ in loaded:
         if device.device_uuid in taken:
-            share = Usage(1, _memory_needed(device, asked), asked.core_percent)
+            share = Usage(1, memory_needed(device, asked), asked.core_percent)
             working[device.device_uuid] = working[device.device_uuid] + share
 
 
-def _memory_needed(device: Device, asked: ContainerRequest) -> int:
+def memory_needed(device: Device, asked: ContainerRequest) -> int:
+    """Resolve percents: of the device, or of the largest instance that it offers."""
     if asked.memory_mib is not None:
         return asked.memory_mib
-    return device.capacity.memory_mib * asked.memory_percent // 100
+    whole = device.capacity.memory_mib
+    if device.mode == "mig":
+        of_instances = [
+            each.memory_mib for each in device.mig_profiles if each.placements
+        ]
+        whole = min([whole, max(of_instances, default=whole)])
+    return whole * asked.memory_percent // 100
 
 
 def device_score(
@@ -391,13 +550,24 @@ def refusal_code(
     asked: ContainerRequest,
     selection: Selection,
     policy: DevicePolicy = SPREAD_CARDS,
+    *,
+    slices: frozenset[int] = frozenset(),
+    is_quarantined: bool = False,
 ) -> str | None:
     """Name the first rule by which a device refuses one container; None if none does.
 
-    Quarantine is left out: it is state, not a property of device and request.
+    Args:
+        device: As registered.
+        used: What is held there.
+        asked: By the container, of each device.
+        selection: Of the pod.
+        policy: Of the pod.
+        slices: Which slices of the device are held.
+        is_quarantined: Whether it counts as full.
     """
+    is_mig = device.mode == "mig"
     capacity = device.capacity
-    memory_needed = _memory_needed(device, asked)
+    needed_mib = memory_needed(device, asked)
     cores_needed = asked.core_percent
     rules = [
         ("CardNotHealth", not device.is_healthy),
@@ -405,25 +575,22 @@ def refusal_code(
         ("CardTypeMismatch", not _type_is_accepted(device, selection)),
         ("ModeNotFit", device.mode not in (selection.modes or device.mode)),
         ("CardUuidMismatch", not _uuid_is_accepted(device, selection)),
-        ("CardMigModeUnsupported", device.mode == "mig"),
+        ("CardHeldByUnreadableAllocation", is_quarantined),
         ("CardTimeSlicingExhausted", capacity.slots <= used.slots),
         ("ExclusiveDeviceAllocateConflict", policy.is_exclusive and used.slots > 0),
         (
             "CardInsufficientMemory",
             asked.sharing is not Sharing.BY_SLOT
-            and (
-                memory_needed <= 0
-                or capacity.memory_mib - used.memory_mib < memory_needed
-            ),
+            and (needed_mib <= 0 or capacity.memory_mib - used.memory_mib < needed_mib),
         ),
         (
             "CardSharedUnequally",
             asked.sharing is Sharing.EQUALLY
-            and used.memory_mib != used.slots * memory_needed,
+            and used.memory_mib != used.slots * needed_mib,
         ),
         (
             "CardInsufficientCore",
-            capacity.core_percent - used.core_percent < cores_needed,
+            not is_mig and capacity.core_percent - used.core_percent < cores_needed,
         ),
         (
             "ExclusiveDeviceAllocateConflict",
@@ -431,9 +598,14 @@ def refusal_code(
         ),
         (
             "CardComputeUnitsExhausted",
-            capacity.core_percent != 0
+            not is_mig
+            and capacity.core_percent != 0
             and used.core_percent >= capacity.core_percent
             and cores_needed == 0,
+        ),
+        (
+            "CardMigTopologyInfeasible",
+            is_mig and next_instance(device, used, slices, asked) is None,
         ),
     ]
     return next((code for code, refuses in rules if refuses), None)
@@ -475,6 +647,8 @@ def exhaustive_fits(
     request: PodRequest,
 ) -> Possible:
     """Try every assignment, starting the containers one by one in start order.
+
+    Devices in MIG mode are not for it.
 
     Cost: all combinations per container multiplied; for nodes of up to 4 devices
     and pods of up to 4 containers that ask.

@@ -13,6 +13,7 @@ from extender.core.device_policy import (
     DevicePolicy,
     Weights,
 )
+from extender.core.mig import MigPlacement, MigProfile, MigProfiles
 from extender.core.model import (
     MAX_INT32,
     ContainerRequest,
@@ -194,8 +195,31 @@ def _mostly(usual: _T, odd: Sequence[_T]) -> st.SearchStrategy[_T]:
 
 
 @st.composite
-def devices(draw: st.DrawFn, device_uuid: DeviceUUID = DEVICE_UUIDS[0]) -> Device:
-    """Draw one card, usable in most cases."""
+def mig_profiles(draw: st.DrawFn) -> MigProfiles:
+    """Draw what a card in MIG mode can be cut into: profiles of odd shapes, or none."""
+    places = st.builds(MigPlacement, st.integers(0, 5), st.integers(1, 4))
+    names = ("1g.5gb", "2g.10gb", "3g.20gb", "7g.40gb")
+    return tuple(
+        MigProfile(
+            name,
+            draw(st.sampled_from([3_000, 8_000, 12_000, 24_000])),
+            draw(st.sampled_from([15, 30, 30, 100])),
+            draw(st.integers(1, 7)),
+            tuple(draw(st.lists(places, unique=True, max_size=5))),
+        )
+        for name in draw(st.lists(st.sampled_from(names), unique=True, max_size=4))
+    )
+
+
+@st.composite
+def devices(
+    draw: st.DrawFn,
+    device_uuid: DeviceUUID = DEVICE_UUIDS[0],
+    modes: st.SearchStrategy[str] | None = None,
+) -> Device:
+    """Draw one card, usable in most cases; plain ones unless `modes` are given."""
+    plain = _mostly("hami-core", odd=["", "mps"])
+    mode = draw(plain if modes is None else modes)
     return Device(
         device_uuid=device_uuid,
         index=draw(st.integers(0, 3)),
@@ -203,9 +227,68 @@ def devices(draw: st.DrawFn, device_uuid: DeviceUUID = DEVICE_UUIDS[0]) -> Devic
         model=draw(_mostly("NVIDIA A10", odd=["NVIDIA-Tesla P4"])),
         is_healthy=draw(_mostly(usual=True, odd=[False])),
         is_cordoned=draw(_mostly(usual=False, odd=[True])),
-        mode=draw(_mostly("hami-core", odd=["", "mps", "mig", "mig"])),
+        mode=mode,
         numa_node=draw(st.sampled_from([0, 0, 1, 4])),
+        mig_profiles=draw(mig_profiles()) if mode == "mig" else (),
     )
+
+
+@st.composite
+def roomy_mig_cards(draw: st.DrawFn, device_uuid: DeviceUUID) -> Device:
+    """Draw a card in MIG mode that has place for several instances."""
+    places = st.builds(MigPlacement, st.integers(0, 7), st.integers(1, 3))
+    names = ("1g.5gb", "2g.10gb", "3g.20gb")
+    named = st.lists(st.sampled_from(names), unique=True, min_size=1)
+    profiles = tuple(
+        MigProfile(
+            name,
+            draw(st.sampled_from([2_000, 4_000, 4_000, 9_000])),
+            draw(st.sampled_from([30, 40, 100])),
+            draw(st.integers(1, 3)),
+            tuple(draw(st.lists(places, unique=True, min_size=2, max_size=5))),
+        )
+        for name in draw(named)
+    )
+    return Device(
+        device_uuid,
+        index=draw(st.integers(0, 1)),
+        capacity=Usage(draw(st.sampled_from([7, 7, 2])), 24_000, 100),
+        model="NVIDIA A10",
+        mode="mig",
+        numa_node=draw(st.integers(0, 1)),
+        mig_profiles=profiles,
+    )
+
+
+@st.composite
+def modest_requests(draw: st.DrawFn) -> PodRequest:
+    """Draw a pod whose containers ask for little, each for several cards at most."""
+    inits = draw(
+        st.lists(st.sampled_from([Lifetime.INIT, Lifetime.SIDECAR]), max_size=2)
+    )
+    lifetimes = (*inits, *[Lifetime.APP] * draw(st.integers(1, 2)))
+    asks = st.builds(
+        ContainerRequest,
+        count=st.sampled_from([1, 1, 2, 2, 3]),
+        memory_mib=st.sampled_from([1_000, 3_000, 4_000, 9_000, None]),
+        memory_percent=st.sampled_from([10, 50, 100]),
+        core_percent=st.sampled_from([0, 0, 0, 30, 40, 100]),
+    )
+    asked = tuple(draw(asks) for _ in lifetimes)
+    return PodRequest(
+        GPU,
+        lifetimes,
+        asked,
+        device_policy=draw(device_policies()),
+        node_policy=draw(st.sampled_from(Policy)),
+        kubelet_slots=kubelet_slots(lifetimes, asked),
+    )
+
+
+def held_slices() -> st.SearchStrategy[tuple[int, ...]]:
+    """Draw how many instances hold each slice of a card: more than one, too."""
+    counts = st.lists(st.sampled_from([0, 0, 0, 1, 2]), max_size=8)
+    return st.just(()) | counts.map(tuple)
 
 
 @st.composite

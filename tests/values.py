@@ -13,6 +13,7 @@ from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kinds import NVIDIA
+from extender.core.mig import MigInstance, MigPlacement, MigProfile, MigProfiles
 from extender.core.model import (
     ANY_DEVICE,
     Allocation,
@@ -155,6 +156,7 @@ def card(
     is_cordoned: bool = False,
     mode: str = "hami-core",
     numa: int = 0,
+    profiles: MigProfiles = (),
 ) -> Device:
     """Register a card."""
     return Device(
@@ -166,6 +168,42 @@ def card(
         is_cordoned,
         mode,
         numa,
+        profiles,
+    )
+
+
+def instance(profile: str, start: int, size: int) -> MigInstance:
+    """Cut a part out of a card in MIG mode."""
+    return MigInstance(profile, MigPlacement(start, size))
+
+
+def _profile(
+    name: str, memory: int, cores: int, starts: Sequence[int], size: int
+) -> MigProfile:
+    places = tuple(MigPlacement(start, size) for start in starts)
+    return MigProfile(name, memory, cores, int(name[0]), places)
+
+
+A100_PROFILES = (
+    _profile("1g.5gb", 4_864, 15, range(7), 1),
+    _profile("2g.10gb", 9_984, 29, (0, 2, 4), 2),
+    _profile("3g.20gb", 20_096, 43, (0, 4), 4),
+    _profile("7g.40gb", 40_192, 100, (0,), 8),
+)
+"""As an A100 of 40 GB registers them."""
+
+
+def a100(uuid: str, *, index: int = 0, slots: int = 7, numa: int = 0) -> Device:
+    """Register an A100 of 40 GB in MIG mode."""
+    return card(
+        uuid,
+        index=index,
+        memory=40_960,
+        slots=slots,
+        model="NVIDIA A100-SXM4-40GB",
+        mode="mig",
+        numa=numa,
+        profiles=A100_PROFILES,
     )
 
 
@@ -222,10 +260,13 @@ def held(
     *,
     kubelet: int = 0,
     kind: KindWord = GPU,
+    slices: Mapping[str, tuple[int, ...]] | None = None,
 ) -> Holding:
-    """Hold amounts on cards of a node."""
+    """Hold amounts on cards of a node, and slices of those in MIG mode."""
     by_uuid = {DeviceUUID(uuid): usage for uuid, usage in charge.items()}
-    return Holding(node_name, by_uuid, {kind: kubelet} if kubelet else {})
+    counts = {DeviceUUID(uuid): each for uuid, each in (slices or {}).items()}
+    slots = {kind: kubelet} if kubelet else {}
+    return Holding(node_name, by_uuid, slots, slices=counts)
 
 
 def fleet_of(nodes: Sequence[Node], holdings: Iterable[Holding] = ()) -> Fleet:

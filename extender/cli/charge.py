@@ -140,7 +140,7 @@ def _charged(obj: JsonObject, reader: PodReader) -> Iterator[ChargedPod]:
             yield _charged_pod(pod, (), problem)
         case allocation:
             usages = container_usages(pod.lifetimes, allocation)
-            if any(each.held for each in usages):
+            if devices_of(usages):
                 yield _charged_pod(pod, usages, None)
 
 

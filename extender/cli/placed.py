@@ -1,6 +1,7 @@
 """A placed pod, as JSON and as tables."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
@@ -22,6 +23,7 @@ from extender.core.model import (
     Node,
     Pod,
     Row,
+    Share,
     UnreadableAllocation,
 )
 from extender.core.phases import container_usages, effective_usage, steady_usage
@@ -67,6 +69,7 @@ def _row_json(row: Row) -> list[dict[str, object]]:
             "uuid": share.device_uuid,
             "memory_mib": share.memory_mib,
             "core_percent": share.core_percent,
+            **({"mig": asdict(share.instance)} if share.instance else {}),
         }
         for share in row
     ]
@@ -111,7 +114,7 @@ def _containers_table(pod: Pod, index_of: Mapping[DeviceUUID, int]) -> Table:
     table.add_column("memory MiB each", justify="right")
     table.add_column("cores % each", justify="right")
     for container, row in zip(pod.containers, _allocation(pod), strict=True):
-        cards = ", ".join(str(index_of[share.device_uuid]) for share in row)
+        cards = ", ".join(_card(share, index_of) for share in row)
         first = row[0] if row else None
         table.add_row(
             printable(container.name),
@@ -121,6 +124,14 @@ def _containers_table(pod: Pod, index_of: Mapping[DeviceUUID, int]) -> Table:
             str(first.core_percent) if first else "-",
         )
     return table
+
+
+def _card(share: Share, index_of: Mapping[DeviceUUID, int]) -> str:
+    """Name a card by its index, and the instance of it that the container gets."""
+    index = str(index_of[share.device_uuid])
+    if share.instance is None:
+        return index
+    return printable(f"{index} {share.instance.profile}")
 
 
 def _allocation(pod: Pod) -> Allocation:

@@ -133,7 +133,6 @@ _WITHOUT_NUMBERS: Final = {
     Reason.CARD_CORDONED: "closed to new work by hami.io/device-cordon",
     Reason.CARD_MODE_MISMATCH: "in another mode than the pod accepts",
     Reason.CARD_UUID_MISMATCH: "not among the cards that the pod accepts",
-    Reason.CARD_MIG_MODE_UNSUPPORTED: "in MIG mode, which is not built yet",
     Reason.CARD_QUARANTINED: "named by an allocation that cannot be read",
     Reason.CARD_SLOTS_EXHAUSTED: "no slot free",
     Reason.CARD_EXCLUSIVE_CONFLICT: "in use, and one of both wants the card alone",
@@ -152,7 +151,15 @@ def _numbers(reason: Reason, cards: Sequence[CardVerdict], free: str) -> str:
                 f"needs {best.needed.core_percent} % cores, "
                 f"{best.free.core_percent} % {free}"
             )
+        case Reason.CARD_MIG_TOPOLOGY_INFEASIBLE:
+            needed = min(card.needed.memory_mib for card in cards)
+            return f"no place for an instance of {needed} MiB{_cores(cards)}"
         case Reason.CARD_TYPE_MISMATCH:
             return f"is {', '.join(sorted({card.model for card in cards}))}"
         case _:
             return _WITHOUT_NUMBERS[reason]
+
+
+def _cores(cards: Sequence[CardVerdict]) -> str:
+    percent = cards[0].needed.core_percent
+    return f" and {percent} % cores" if percent else ""

@@ -17,6 +17,7 @@ from extender.cli.options import (
 )
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
+from extender.core.holding import Holding
 from extender.core.model import Pod, Policy, Release, UnreadableAllocation
 from extender.core.policies import Burst
 from extender.runtime import embed, run, serve_embedded, serve_kube
@@ -222,7 +223,24 @@ def _troubles_of(ledger: Ledger, pod: Pod, standing: Standing) -> Iterator[str]:
     elif isinstance(pod.allocation, UnreadableAllocation):
         yield pod.allocation.problem
     elif standing.holding is not None:
-        totals = ledger.fleet.totals(standing.holding.node_name).values()
-        for uuid in standing.holding.charge:
-            if totals and not any(uuid in of_kind.used for of_kind in totals):
-                yield f"holds {uuid}, which the node does not show"
+        yield from _troubles_with_cards(ledger, standing.holding)
+
+
+def _troubles_with_cards(ledger: Ledger, holding: Holding) -> Iterator[str]:
+    totals = ledger.fleet.totals(holding.node_name).values()
+    if not totals:
+        return
+    for uuid in holding.charge:
+        if not any(uuid in of_kind.used for of_kind in totals):
+            yield f"holds {uuid}, which the node does not show"
+    for device in ledger.nodes[holding.node_name].devices:
+        if holding.mistakes(device.device_uuid, is_mig=device.is_mig):
+            mode = (
+                "in MIG mode, and does not tell"
+                if device.is_mig
+                else "not in MIG mode, and tells"
+            )
+            yield (
+                f"holds {device.device_uuid}, which is {mode} "
+                "which instances; the card counts as full"
+            )

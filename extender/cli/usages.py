@@ -26,7 +26,9 @@ def usage_json(usage: Usage) -> dict[str, int]:
 
 def devices_of(containers: Iterable[ContainerUsage]) -> list[DeviceUUID]:
     """List the devices that any container names, each once, in order of naming."""
-    return list(dict.fromkeys(uuid for each in containers for uuid in each.held))
+    return list(
+        dict.fromkeys(uuid for each in containers for uuid in (*each.held, *each.kept))
+    )
 
 
 def phase_name(phase: Phase, containers: Sequence[Container]) -> str:

@@ -1,20 +1,18 @@
 """The nodes of about one size, as arrays that grow by doubling."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from extender.core.answers import Answers
-from extender.core.arrays import Int32s, Int64s
+from extender.core.arrays import CORES, Int32s, Int64s
 from extender.core.budget import StepBudget
 from extender.core.cards import Cards, Change, Interned
 from extender.core.holding import Holding
 from extender.core.model import DeviceUUID, Inventory, KindWord, PodRequest, Usage
 from extender.core.remembered import RememberedAnswers
-
-MIG_MODE: Final = "mig"
 
 _FIRST_COLUMNS: Final = 8
 
@@ -29,6 +27,8 @@ class NodeTotals:
         kubelet_slots: Device ids that kubelet has set aside.
         closures: Unreadable allocations that name no card of the node.
         held_exclusively: Cards that nobody may join.
+        slices: Of each card in MIG mode that instances are held of, how many hold each
+            slice, up to the last that is held.
     """
 
     used: Mapping[DeviceUUID, Usage]
@@ -36,6 +36,7 @@ class NodeTotals:
     kubelet_slots: int
     closures: int
     held_exclusively: frozenset[DeviceUUID] = frozenset()
+    slices: Mapping[DeviceUUID, tuple[int, ...]] = field(default_factory=dict)
 
 
 class Bucket:
@@ -44,14 +45,25 @@ class Bucket:
     A freed column keeps no cards and no totals, and is used again by the next node.
     """
 
-    def __init__(self, width: int, interned: Interned, kind: KindWord) -> None:
+    def __init__(
+        self, width: int, interned: Interned, kind: KindWord, *, has_mig: bool = False
+    ) -> None:
+        """Make room for some nodes.
+
+        Args:
+            width: The most cards of a node.
+            interned: Of the fleet.
+            kind: Of the cards.
+            has_mig: Whether cards may be in MIG mode.
+        """
         self.width = width
         self._kind = kind
+        self._has_mig = has_mig
         self._interned = interned
         self._column_count = 0
         self._free_columns: list[int] = []
         self._positions: list[Mapping[DeviceUUID, int]] = []
-        self._cards = Cards.blank(width, _FIRST_COLUMNS, interned)
+        self._cards = Cards.blank(width, _FIRST_COLUMNS, interned, has_mig=has_mig)
         self._remembered = RememberedAnswers()
 
     def put(self, inventory: Inventory) -> int:
@@ -75,11 +87,13 @@ class Bucket:
             cards.exists[at] = True
             cards.is_unhealthy[at] = not device.is_healthy
             cards.is_cordoned[at] = device.is_cordoned
-            cards.is_mig[at] = device.mode == MIG_MODE
             cards.numa_ranks[at] = numa_nodes.index(device.numa_node)
             cards.mode_codes[at] = self._interned.modes.code(device.mode)
             cards.model_codes[at] = self._interned.models.code(device.model)
             cards.uuid_codes[at] = self._interned.uuids.code(device.device_uuid)
+            if device.is_mig:
+                code = self._interned.mig_tables.code(device.mig_profiles)
+                cards.mig_codes[at] = code
         cards.card_counts[column] = len(ordered)
         cards.allocatable_slots[column] = inventory.allocatable_slots
         self._positions[column] = {
@@ -90,7 +104,7 @@ class Bucket:
     def free(self, column: int) -> None:
         """Empty a column for the next node."""
         self._remembered.note_change(column)
-        blank = Cards.blank(self.width, 1, self._interned).arrays()
+        blank = self._blank(1).arrays()
         for name, array in self._cards.arrays().items():
             array[..., column] = blank[name][..., 0]
         self._positions[column] = {}
@@ -129,7 +143,13 @@ class Bucket:
     def is_overfull(self, column: int) -> bool:
         """Tell whether more is held on any card of a node than it has."""
         cards = self._cards
-        return bool((cards.used[..., column] > cards.capacity[..., column]).any())
+        is_over = cards.used[..., column] > cards.capacity[..., column]
+        if self._has_mig:
+            # Percents of instances are rounded up: seven of one card make 105.
+            is_over[CORES] &= cards.mig_codes[:, column] == 0
+            if (cards.slice_counts[..., column] > 1).any():
+                return True
+        return bool(is_over.any())
 
     def totals_at(self, column: int) -> NodeTotals:
         """Read what is held on one node."""
@@ -143,7 +163,17 @@ class Bucket:
             held_exclusively=_where(cards.exclusive_pods[:, column], positions),
             kubelet_slots=int(cards.kubelet_slots[column]),
             closures=int(cards.closures[column]),
+            slices=self._slices_at(column) if self._has_mig else {},
         )
+
+    def _slices_at(self, column: int) -> dict[DeviceUUID, tuple[int, ...]]:
+        found: dict[DeviceUUID, tuple[int, ...]] = {}
+        for device_uuid, position in self._positions[column].items():
+            counts = self._cards.slice_counts[:, position, column]
+            held = np.flatnonzero(counts)
+            if held.size:
+                found[device_uuid] = tuple(counts[: held[-1] + 1].tolist())
+        return found
 
     def _take_column(self) -> int:
         if self._free_columns:
@@ -154,10 +184,15 @@ class Bucket:
         self._positions.append({})
         return self._column_count - 1
 
+    def _blank(self, node_count: int) -> Cards:
+        return Cards.blank(
+            self.width, node_count, self._interned, has_mig=self._has_mig
+        )
+
     def _grow(self) -> None:
         """Double the room; existing nodes keep their columns."""
         size = self._column_count
-        larger = Cards.blank(self.width, 2 * size, self._interned)
+        larger = self._blank(2 * size)
         kept = self._cards.arrays()
         for name, array in larger.arrays().items():
             array[..., :size] = kept[name]

@@ -18,6 +18,7 @@ from extender.core.arrays import (
     Mask,
 )
 from extender.core.holding import Holding
+from extender.core.mig import MIG_SLICES, MigTable, MigTables, held_slices
 from extender.core.model import DeviceUUID, KindWord
 
 _COPY_BELOW: Final = 2
@@ -28,13 +29,13 @@ _PER_CARD: Final = {
     "exists": np.bool_,
     "is_unhealthy": np.bool_,
     "is_cordoned": np.bool_,
-    "is_mig": np.bool_,
     "quarantines": np.int32,
     "exclusive_pods": np.int32,
     "numa_ranks": np.int32,
     "mode_codes": np.int32,
     "model_codes": np.int32,
     "uuid_codes": np.int32,
+    "mig_codes": np.int32,
 }
 _PER_NODE: Final = {
     "card_counts": np.int64,
@@ -42,8 +43,16 @@ _PER_NODE: Final = {
     "kubelet_slots": np.int64,
     "closures": np.int32,
 }
-_ARRAYS: Final = (*_PER_DIMENSION, *_PER_CARD, *_PER_NODE)
-_USE: Final = ("used", "quarantines", "exclusive_pods", "kubelet_slots", "closures")
+_PER_SLICE: Final = {"slice_counts": np.int32}
+_ARRAYS: Final = (*_PER_DIMENSION, *_PER_CARD, *_PER_NODE, *_PER_SLICE)
+_USE: Final = (
+    "used",
+    "quarantines",
+    "exclusive_pods",
+    "kubelet_slots",
+    "closures",
+    "slice_counts",
+)
 
 _Array = npt.NDArray[Any]
 _Word = TypeVar("_Word", bound=Hashable)
@@ -74,12 +83,13 @@ class Words(Generic[_Word]):
 
 
 class Interned:
-    """UUIDs, types and modes as small numbers; shared by all of a fleet."""
+    """UUIDs, types, modes and MIG tables by small numbers; shared by all of a fleet."""
 
     def __init__(self) -> None:
         self.uuids = Words(DeviceUUID(""))
         self.models = Words("")
         self.modes = Words("")
+        self.mig_tables = MigTables()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +126,6 @@ class Cards:
         exists: bool (W, N); False is padding.
         is_unhealthy: bool (W, N).
         is_cordoned: bool (W, N).
-        is_mig: bool (W, N); the card is in MIG mode.
         quarantines: int32 (W, N); unreadable allocations that name the card.
         exclusive_pods: int32 (W, N); pods that hold the card and let nobody join.
         numa_ranks: int32 (W, N); place of the card's NUMA node among its node's, from
@@ -124,10 +133,15 @@ class Cards:
         mode_codes: int32 (W, N); number of the interned mode.
         model_codes: int32 (W, N); number of the interned type.
         uuid_codes: int32 (W, N); number of the interned UUID.
+        mig_codes: int32 (W, N); number of the interned table of instances; 0 for a card
+            that is not in MIG mode.
         card_counts: int64 (N,).
         allocatable_slots: int64 (N,); kubelet's device ids.
         kubelet_slots: int64 (N,); device ids that kubelet has set aside.
         closures: int32 (N,); unreadable allocations that name no card of the node.
+        slice_counts: int32 (`MIG_SLICES`, W, N); how many instances hold each slice; or
+            (0, W, N) where no node has cards in MIG mode, so that these cost others
+            nothing.
         interned: UUIDs, types and modes by number; 0 is padding.
     """
 
@@ -137,26 +151,31 @@ class Cards:
     exists: Mask
     is_unhealthy: Mask
     is_cordoned: Mask
-    is_mig: Mask
     quarantines: Int32s
     exclusive_pods: Int32s
     numa_ranks: Int32s
     mode_codes: Int32s
     model_codes: Int32s
     uuid_codes: Int32s
+    mig_codes: Int32s
     card_counts: Int64s
     allocatable_slots: Int64s
     kubelet_slots: Int64s
     closures: Int32s
+    slice_counts: Int32s
     interned: Interned
 
     @classmethod
-    def blank(cls, width: int, node_count: int, interned: Interned) -> "Cards":
+    def blank(
+        cls, width: int, node_count: int, interned: Interned, *, has_mig: bool = False
+    ) -> "Cards":
         """Make room for nodes; every array is the caller's own."""
+        slices = MIG_SLICES if has_mig else 0
         shapes = (
             (_PER_DIMENSION, (DIMENSIONS, width, node_count)),
             (_PER_CARD, (width, node_count)),
             (_PER_NODE, (node_count,)),
+            (_PER_SLICE, (slices, width, node_count)),
         )
         arrays: dict[str, Any] = {
             name: np.zeros(shape, dtype)
@@ -170,6 +189,26 @@ class Cards:
     def node_count(self) -> int:
         """N."""
         return int(self.exists.shape[1])
+
+    @property
+    def has_mig(self) -> bool:
+        """Whether there is room for cards in MIG mode."""
+        return len(self.slice_counts) > 0
+
+    @property
+    def is_mig(self) -> Mask:
+        """Which cards are in MIG mode; bool (W, N)."""
+        found: Mask = self.mig_codes > 0
+        return found
+
+    def held_slices(self) -> Int64s:
+        """Tell which slices are held, as bits; int64 (W, N)."""
+        return held_slices(self.slice_counts)
+
+    def mig_table(self, position: int, column: int) -> MigTable:
+        """Give what one card can be cut into."""
+        code = int(self.mig_codes[position, column])
+        return self.interned.mig_tables.by_code[code]
 
     def device_uuid(self, position: int, column: int) -> DeviceUUID:
         """Give one card's UUID."""
@@ -241,10 +280,26 @@ class Cards:
                 self.used[CORES, position, column] += sign * usage.core_percent
                 if change.holding.is_exclusive and usage.slots:
                     self.exclusive_pods[position, column] += sign
+        if self.has_mig or change.holding.slices:
+            self._apply_instances(change)
         slots = change.holding.kubelet_slots.get(change.kind, 0)
         self.kubelet_slots[column] += sign * slots
         if change.holding.hides or change.holding.quarantined:
             self._apply_unreadable(change)
+
+    def _apply_instances(self, change: Change) -> None:
+        """Count slices; a card whose mode the pod mistakes counts as full."""
+        holding, column, sign = change.holding, change.column, change.sign
+        for device_uuid in {**holding.charge, **dict.fromkeys(holding.released)}:
+            position = change.positions.get(device_uuid)
+            if position is None:
+                continue
+            is_mig = bool(self.mig_codes[position, column])
+            if holding.mistakes(device_uuid, is_mig=is_mig):
+                self.quarantines[position, column] += sign
+            elif is_mig:
+                counts = np.array(holding.slices[device_uuid], np.int32)
+                self.slice_counts[: len(counts), position, column] += sign * counts
 
     def _apply_unreadable(self, change: Change) -> None:
         holding, positions = change.holding, change.positions

@@ -17,6 +17,7 @@ from extender.core.arrays import Int64s, Mask
 from extender.core.budget import OutOfSteps, StepBudget
 from extender.core.card_states import CardStates, Wants
 from extender.core.cards import Cards
+from extender.core.device_policy import CardKey
 from extender.core.equal_nodes import card_fields, first_of_equal
 from extender.core.model import Lifetime, PodRequest
 from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
@@ -102,6 +103,9 @@ def search_refused(
         budget: For the search.
     """
     is_cut_short = np.zeros(cards.node_count, np.bool_)
+    if cards.has_mig and refused.size:
+        placement = _packed(cards, request, placement, refused)
+        refused = refused[~placement.fits[refused]]
     columns = worth_a_search(cards, request, placement, refused)
     if not columns.size:
         return Fit(placement, is_cut_short)
@@ -113,6 +117,44 @@ def search_refused(
             placing.give_up(some)
             is_cut_short[some] = answer.is_for_others
     return Fit(placing.placement, is_cut_short)
+
+
+def _packed(
+    cards: Cards, request: PodRequest, placement: Placement, refused: Int64s
+) -> Placement:
+    """Pack the pod where cards are in MIG mode, and its own policy found no way.
+
+    Instances are not searched for. To spread them may spoil the only card that a later
+    container finds a place on, so that packing is tried before a node is given up.
+    """
+    policy = replace(request.device_policy, keys=(CardKey.MOST_USED,))
+    has_mig = (cards.exists & cards.is_mig)[:, refused].any(axis=0)
+    some = refused[has_mig]
+    asking = sum(asked.count > 0 for asked in request.containers)
+    if not some.size or asking == 1 or policy == request.device_policy:
+        return placement
+    packed = place(cards.of_nodes(some), replace(request, device_policy=policy))
+    columns = some[packed.fits]
+    if not columns.size:
+        return placement
+    chosen: list[Mask | None] = []
+    for former, row, asked in zip(
+        placement.chosen, packed.chosen, request.containers, strict=True
+    ):
+        if not asked.count or row is None:
+            chosen.append(former)
+            continue
+        written = np.zeros_like(cards.exists) if former is None else former.copy()
+        written[:, columns] = row[:, packed.fits]
+        chosen.append(written)
+    placement.peak[..., columns] = packed.peak[..., packed.fits]
+    placement.fits[columns] = True
+    placement.refused_container[columns] = NO_CONTAINER
+    placement.node_codes[columns] = 0
+    placement.card_codes[:, columns] = 0
+    # It tells of one node only where that is the only one.
+    taken = packed.taken if cards.node_count == 1 else placement.taken
+    return replace(placement, chosen=chosen, taken=taken)
 
 
 def fit_with_fewest_cards(
@@ -282,7 +324,8 @@ class _Placing:
             row if asked.count else None
             for row, asked in zip(self._rows, request.containers, strict=True)
         ]
-        self.placement = replace(placement, chosen=chosen)
+        # Instances are not searched for: what was taken of any is of other nodes.
+        self.placement = replace(placement, chosen=chosen, taken={})
 
     def put(self, columns: Int64s, assignment: Assignment, states: CardStates) -> None:
         """Place the pod on nodes that are equal for a search."""

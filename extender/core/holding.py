@@ -21,6 +21,10 @@ class Holding:
         hides: Kinds of which the pod may hold devices that its allocation does not
             tell. Where the node has none of `quarantined`, it takes no new pods that
             ask for such.
+        slices: Of each device that it holds instances of, how many of these hold each
+            slice; as `extender.core.phases.held_slices`.
+        released: Devices that its allocation names, and that it is not charged for
+            any more.
     """
 
     node_name: NodeName
@@ -29,3 +33,14 @@ class Holding:
     quarantined: tuple[DeviceUUID, ...] = ()
     hides: frozenset[KindWord] = frozenset()
     is_exclusive: bool = False
+    slices: Mapping[DeviceUUID, tuple[int, ...]] = field(default_factory=dict)
+    released: tuple[DeviceUUID, ...] = ()
+
+    def mistakes(self, device_uuid: DeviceUUID, *, is_mig: bool) -> bool:
+        """Whether a device's mode is another than the pod's allocation goes by.
+
+        On a card in MIG mode it must tell which instances the pod has, and of any other
+        it cannot have some. What it holds of such a card is not known.
+        """
+        is_named = device_uuid in self.charge or device_uuid in self.released
+        return is_named and is_mig is not (device_uuid in self.slices)

@@ -2,7 +2,8 @@
 
 Nodes are kept in buckets by their number of cards, padded to a power of two: padding
 everything to the widest node would make a fleet of eight-card nodes with one node of
-64 cards several times slower.
+64 cards several times slower. Nodes with cards in MIG mode have buckets of their own,
+so that the others need no look at instances.
 """
 
 from collections import deque
@@ -47,7 +48,7 @@ class KindFleet:
         self._interned = Interned()
         self._links: dict[NodeName, Links] = {}
         self._buckets: list[Bucket] = []
-        self._bucket_by_width: dict[int, int] = {}
+        self._bucket_numbers: dict[tuple[int, bool], int] = {}
         self._place_of: dict[NodeName, int] = {}
         self._unusable: dict[NodeName, Reason] = {}
         self._looked_up: deque[tuple[tuple[NodeName, ...], Int64s]] = deque(
@@ -68,7 +69,8 @@ class KindFleet:
         self._looked_up.clear()
         if inventory.links:
             self._links[node_name] = inventory.links
-        number = self._bucket_number(len(inventory.devices))
+        has_mig = any(device.is_mig for device in inventory.devices)
+        number = self._bucket_number(len(inventory.devices), has_mig=has_mig)
         column = self._buckets[number].put(inventory)
         self._place_of[node_name] = number << _COLUMN_BITS | column
         for holding in holdings:
@@ -280,12 +282,14 @@ class KindFleet:
                     scores[position, positions[other]] = score
         return scores
 
-    def _bucket_number(self, card_count: int) -> int:
+    def _bucket_number(self, card_count: int, *, has_mig: bool) -> int:
         width = 1 << (card_count - 1).bit_length()
-        number = self._bucket_by_width.get(width)
+        number = self._bucket_numbers.get((width, has_mig))
         if number is None:
-            number = self._bucket_by_width[width] = len(self._buckets)
-            self._buckets.append(Bucket(width, self._interned, self._kind))
+            number = self._bucket_numbers[width, has_mig] = len(self._buckets)
+            self._buckets.append(
+                Bucket(width, self._interned, self._kind, has_mig=has_mig)
+            )
         return number
 
 

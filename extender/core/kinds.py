@@ -226,6 +226,9 @@ class Kind:
     mode_annotation: str | None = None
     """Pod annotation: accepted modes of cards."""
 
+    mig_annotation: str | None = None
+    """Pod annotation: the instances that it has of cards in MIG mode."""
+
     software_annotation: str | None = None
     """Pod annotation: asks, by the word hami-core, for sharing in software, of a kind
     whose driver cuts devices otherwise."""
@@ -339,6 +342,7 @@ NVIDIA: Final = Kind(
     links_annotation="hami.io/node-nvidia-score",
     numa_bind_annotation="nvidia.com/numa-bind",
     mode_annotation="nvidia.com/vgpu-mode",
+    mig_annotation="hami.io/vgpu-mig-allocations",
     inits_return=True,
     admission=Admission(default_count=1, priority_resource="nvidia.com/priority"),
 )

@@ -6,6 +6,7 @@ from enum import Enum, StrEnum
 from typing import Final, NewType, Self
 
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
+from extender.core.mig import MIG_MODE, MigInstance, MigProfiles
 
 KindWord = str
 """`Kind.type_word`, which names a kind of device."""
@@ -111,12 +112,18 @@ class Share:
         memory_mib: MiB.
         core_percent: Percent of the device.
         kind: Of the device.
+        is_kept: Whether it is held until the pod ends, whichever container runs: of a
+            kind that gives back nothing earlier.
+        instance: The part of the device that it is; None where it is no part of its
+            own, as on every device that is not in MIG mode.
     """
 
     device_uuid: DeviceUUID
     memory_mib: int
     core_percent: int
     kind: KindWord
+    is_kept: bool = False
+    instance: MigInstance | None = None
 
 
 Row = tuple[Share, ...]
@@ -143,10 +150,17 @@ class UnreadableAllocation:
 
 @dataclass(frozen=True, slots=True)
 class ContainerUsage:
-    """What one container holds per device, and when."""
+    """What one container holds per device, and when.
+
+    Attributes:
+        lifetime: When it runs.
+        held: What it holds while it runs.
+        kept: What it holds from the pod's start to its end, whenever it runs.
+    """
 
     lifetime: Lifetime
     held: Mapping[DeviceUUID, Usage]
+    kept: Mapping[DeviceUUID, Usage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +347,7 @@ class PodRequest:
             Kubernetes' own formula.
         in_software: Whether it asks for sharing in software, of a kind whose driver
             cuts devices otherwise.
+        inits_return: Whether what an init holds is free once it exits.
     """
 
     kind: KindWord
@@ -343,6 +358,7 @@ class PodRequest:
     node_policy: Policy = Policy.BINPACK
     kubelet_slots: int = 0
     in_software: bool = False
+    inits_return: bool = True
 
     @property
     def asks_for_devices(self) -> bool:
@@ -377,7 +393,8 @@ class Pod:
         priority: Of its class; decides which pods a nomination holds room against.
         nominated_node: Where kube-scheduler evicted others for it; None without.
         is_unserved: Whether a device plugin still has to hand out its devices: it is
-            Pending, with rows to allocate or a bind that no plugin has answered.
+            Pending, with rows to allocate or a bind that no plugin has answered, and
+            nothing shows yet that kubelet has admitted it.
     """
 
     uid: PodUID
@@ -448,6 +465,7 @@ class Device:
         is_cordoned: Whether an administrator closed it to new work.
         mode: Mode word, such as ``hami-core`` or ``mig``; may be empty.
         numa_node: Which of the node's NUMA nodes it is at.
+        mig_profiles: What it can be cut into, in MIG mode.
     """
 
     device_uuid: DeviceUUID
@@ -458,6 +476,12 @@ class Device:
     is_cordoned: bool = False
     mode: str = ""
     numa_node: int = 0
+    mig_profiles: MigProfiles = ()
+
+    @property
+    def is_mig(self) -> bool:
+        """Whether it is cut into instances as pods come and go."""
+        return self.mode == MIG_MODE
 
 
 Links = Mapping[DeviceUUID, Mapping[DeviceUUID, int]]

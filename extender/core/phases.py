@@ -8,6 +8,13 @@ apps run::
     phase(i)  = init_i + sum(sidecars declared before init_i)
     effective = max(steady, max over i of phase(i))
 
+Side by side: a share that is a part of a card cut out for it (an instance, MIG) is
+made when its pod is admitted, and taken apart when the pod ends, whenever its container
+runs. So it counts in every phase, that of an init too, and no exit releases it::
+
+    steady    = sum(apps) + sum(sidecars) + sum(all instances)
+    phase(i)  = init_i + sum(sidecars before it) + sum(all instances)
+
 Source: KEP-753, "Resources calculation for scheduling and pod admission";
 ``AggregateContainerRequests`` in k8s.io/component-helpers/resource. Kubernetes sums
 per pod; here the sum is per device, since that is where containers meet.
@@ -15,6 +22,7 @@ per pod; here the sum is per device, since that is where containers meet.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from math import inf
 
 from extender.core.model import (
@@ -30,6 +38,7 @@ from extender.core.model import (
     Row,
     RunState,
     SandboxReadiness,
+    Share,
     Usage,
 )
 
@@ -56,6 +65,8 @@ def container_usages(
     """Fold each row of an allocation into one usage per device.
 
     Each share takes one slot, so a row that names a device twice takes two there.
+    Shares that are instances, or of a kind that gives back nothing earlier, are kept
+    from the pod's start to its end.
 
     Args:
         lifetimes: One per container, in start order.
@@ -65,12 +76,20 @@ def container_usages(
         ValueError: The two lengths differ.
     """
     return tuple(
-        ContainerUsage(lifetime, row_usage(row))
+        _container_usage(lifetime, row)
         for lifetime, row in zip(lifetimes, allocation, strict=True)
     )
 
 
-def row_usage(row: Row) -> dict[DeviceUUID, Usage]:
+def _container_usage(lifetime: Lifetime, row: Row) -> ContainerUsage:
+    kept = [share for share in row if share.is_kept or share.instance is not None]
+    if not kept:
+        return ContainerUsage(lifetime, row_usage(row))
+    held = [share for share in row if share not in kept]
+    return ContainerUsage(lifetime, row_usage(held), row_usage(kept))
+
+
+def row_usage(row: Iterable[Share]) -> dict[DeviceUUID, Usage]:
     """Add up what a row holds, per device; each share takes one slot."""
     held: _Totals = {}
     for share in row:
@@ -85,7 +104,8 @@ def phases(containers: Iterable[ContainerUsage]) -> Iterator[Phase]:
         containers: In start order: ``initContainers`` as declared, then
             ``containers``; also those that hold nothing. Consumed once.
     """
-    running: _Totals = {}
+    containers = tuple(containers)
+    running = _kept(containers)
     for index, container in enumerate(containers):
         if container.lifetime is Lifetime.INIT:
             yield Phase(index, _summed(running, container.held))
@@ -141,7 +161,7 @@ def effective_usage(
 
 
 def steady_usage(containers: Iterable[ContainerUsage]) -> dict[DeviceUUID, Usage]:
-    """Sum all sidecars and all apps, per device.
+    """Sum all sidecars and all apps, per device, and what is kept of inits.
 
     Example:
         >>> gpu = DeviceUUID("GPU-0")
@@ -151,11 +171,58 @@ def steady_usage(containers: Iterable[ContainerUsage]) -> dict[DeviceUUID, Usage
         ... ])
         {'GPU-0': Usage(slots=1, memory_mib=10000, core_percent=0)}
     """
-    held: _Totals = {}
+    containers = tuple(containers)
+    held = _kept(containers)
     for container in containers:
         if container.lifetime is not Lifetime.INIT:
             held = _summed(held, container.held)
     return held
+
+
+def _kept(containers: Iterable[ContainerUsage]) -> _Totals:
+    """Sum what stays held while the pod lives, whichever containers run."""
+    kept: _Totals = {}
+    for container in containers:
+        if container.kept:
+            kept = _summed(kept, container.kept)
+    return kept
+
+
+def held_slices(allocations: Iterable[Allocation]) -> dict[DeviceUUID, tuple[int, ...]]:
+    """Count, per device in MIG mode, the instances that hold each of its slices.
+
+    Of several allocations, each slice counts as often as in the one that has it most.
+
+    Returns:
+        One number per slice from the first, up to the last that is held; nothing for
+        devices of which no instance is held.
+
+    Example:
+        >>> from extender.core.mig import MigInstance, MigPlacement
+        >>> instance = MigInstance("2g.10gb", MigPlacement(start=1, size=2))
+        >>> share = Share(DeviceUUID("GPU-0"), 9_984, 29, "NVIDIA", instance=instance)
+        >>> held_slices([((share,),)])
+        {'GPU-0': (0, 1, 1)}
+    """
+    most: dict[DeviceUUID, list[int]] = {}
+    for allocation in allocations:
+        for device_uuid, counts in _slice_counts(allocation).items():
+            before = most.get(device_uuid, [])
+            pairs = zip_longest(before, counts, fillvalue=0)
+            most[device_uuid] = [max(pair) for pair in pairs]
+    return {device_uuid: tuple(counts) for device_uuid, counts in most.items()}
+
+
+def _slice_counts(allocation: Allocation) -> dict[DeviceUUID, list[int]]:
+    found: dict[DeviceUUID, list[int]] = {}
+    for share in chain.from_iterable(allocation):
+        if share.instance is not None:
+            place = share.instance.placement
+            counts = found.setdefault(share.device_uuid, [])
+            counts += [0] * (place.start + place.size - len(counts))
+            for number in range(place.start, place.start + place.size):
+                counts[number] += 1
+    return found
 
 
 def current_charge(

@@ -10,7 +10,7 @@ policy's order. An init takes cards first that the rest of the pod holds, so tha
 pod is charged on few cards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,7 @@ import numpy as np
 from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Floats, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.links import best_linked
+from extender.core.mig_placement import Asking, State, Taken, place_instances
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.policies import card_order
 from extender.core.reasons import CODES, Reason
@@ -27,6 +28,7 @@ from extender.core.rules import (
     NODE_RULES,
     USE_RULES,
     Trial,
+    first_refusals,
     memory_needed,
 )
 
@@ -45,6 +47,8 @@ class Placement:
         fits: bool (N,).
         chosen: Per container in start order, bool (W, N); None where the container
             asks for nothing. Meaningful only where the pod fits.
+        taken: By a container's index, what it takes one after another, where some node
+            has cards in MIG mode; else empty.
         peak: int64 (3, W, N); use with the pod placed, merged over its phases.
             Meaningful only where the pod fits.
         refused_container: int64 (N,); index in start order of the first container
@@ -62,6 +66,7 @@ class Placement:
 
     fits: Mask
     chosen: Sequence[Mask | None]
+    taken: Mapping[int, Sequence[Taken]]
     peak: Int64s
     refused_container: Int64s
     node_codes: Codes
@@ -122,6 +127,8 @@ class _Attempt:
         self._fits: Mask = self._node_codes == 0
         self._static_codes = _static_card_codes(cards, request)
         self._is_open: Mask = cards.exists & (self._static_codes == 0)
+        self._slices = cards.held_slices() if cards.has_mig else None
+        self._taken: dict[int, Sequence[Taken]] = {}
         self._chosen: list[Mask | None] = [None] * len(request.containers)
         self._refused_container = np.full(cards.node_count, NO_CONTAINER, np.int64)
         self._card_codes: Codes = np.zeros(cards.exists.shape, np.uint8)
@@ -146,11 +153,20 @@ class _Attempt:
         former: tuple[ContainerRequest, Int64s, Mask] | None = None
         for index, base_of_init in snapshots:
             asked = self._request.containers[index]
-            if former is not None and former[0] == asked and former[1] is base_of_init:
+            is_like_former = (
+                former is not None
+                and former[0] == asked
+                and former[1] is base_of_init
+                and self._slices is None
+            )
+            if former is not None and is_like_former:
                 # It would take the cards of its equal before it: they are held now.
                 self._chosen[index] = former[2]
                 continue
             snapshot = base_of_init.copy()
+            if self._slices is not None:
+                # Instances of all containers stand side by side, of inits too.
+                np.copyto(snapshot, steady, where=self._cards.is_mig)
             chosen = self._place_container(index, asked, snapshot, held)
             former = asked, base_of_init, chosen
             held |= chosen
@@ -158,6 +174,7 @@ class _Attempt:
         return Placement(
             fits=self._fits,
             chosen=self._chosen,
+            taken=self._taken,
             peak=steady,
             refused_container=self._refused_container,
             node_codes=self._node_codes,
@@ -169,6 +186,9 @@ class _Attempt:
         self, index: int, asked: ContainerRequest, used: Int64s, preferred: Mask | None
     ) -> Mask:
         """Choose cards for one container and add its shares to `used`."""
+        if self._slices is not None:
+            state = State(used, self._slices)
+            return self._place_instances(index, asked, state, preferred)
         policy = self._request.device_policy
         memory_mib = memory_needed(self._cards, asked)
         trial = Trial(self._cards, used, asked, policy, memory_mib)
@@ -195,6 +215,39 @@ class _Attempt:
         used[SLOTS] += chosen
         used[MEMORY] += chosen * memory_mib
         used[CORES] += chosen * np.int64(asked.core_percent)
+        self._chosen[index] = chosen
+        return chosen
+
+    def _place_instances(
+        self,
+        index: int,
+        asked: ContainerRequest,
+        before: State,
+        preferred: Mask | None,
+    ) -> Mask:
+        """Do the same where some cards are in MIG mode; `before.used` is written to."""
+        if preferred is None:
+            preferred = np.zeros_like(self._is_open)
+        policy = self._request.device_policy
+        asking = Asking(asked, policy, self._is_open, preferred, self._fits)
+        outcome = place_instances(self._cards, asking, before)
+        refused = self._fits & ~outcome.fits
+        if refused.any():
+            self._keep_refusal(
+                index,
+                refused,
+                outcome.refusals,
+                outcome.has_some,
+                outcome.used_at_refusal,
+            )
+            self._node_codes[outcome.is_parted] = CODES[Reason.NUMA_NOT_FIT]
+            self._fits &= outcome.fits
+        before.used[:] = outcome.after.used
+        self._slices = outcome.after.slices
+        self._taken[index] = outcome.taken
+        chosen = np.zeros_like(self._is_open)
+        for each in outcome.taken:
+            chosen |= each.chosen
         self._chosen[index] = chosen
         return chosen
 
@@ -232,14 +285,18 @@ class _Attempt:
         eligible: Mask,
     ) -> None:
         """Keep, for the masked nodes, which rule refused each card first."""
-        codes = self._static_codes.copy()
-        for reason, refused in refusals:
-            if refused is not None:
-                codes += refused * (codes == 0) * np.uint8(CODES[reason])
+        use_codes = first_refusals(refusals, eligible.shape)
+        has_some: Mask = np.count_nonzero(eligible, axis=0) > 0
+        self._keep_refusal(index, nodes, use_codes, has_some, used)
+
+    def _keep_refusal(
+        self, index: int, nodes: Mask, use_codes: Codes, has_some: Mask, used: Int64s
+    ) -> None:
+        codes = self._static_codes + use_codes * (self._static_codes == 0)
         codes *= self._cards.exists & nodes
         self._card_codes += codes
         self._refused_container[nodes] = index
-        self._node_codes[nodes & eligible.any(axis=0)] = CODES[Reason.TOO_FEW_CARDS]
+        self._node_codes[nodes & has_some] = CODES[Reason.TOO_FEW_CARDS]
         if self._keeps_usage:
             self._used_at_refusal[..., nodes] = used[..., nodes]
 

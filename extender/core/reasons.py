@@ -39,8 +39,6 @@ class Reason(Enum):
     CARD_TYPE_MISMATCH = "CardTypeMismatch"
     CARD_MODE_MISMATCH = "ModeNotFit"
     CARD_UUID_MISMATCH = "CardUuidMismatch"
-    CARD_MIG_MODE_UNSUPPORTED = "CardMigModeUnsupported"
-    """Ours, until MIG is built."""
 
     # One card, by what is held on it.
     CARD_QUARANTINED = "CardHeldByUnreadableAllocation"
@@ -59,6 +57,9 @@ class Reason(Enum):
 
     CARD_COMPUTE_EXHAUSTED = "CardComputeUnitsExhausted"
     """The card's compute is taken whole; a request without cores may not join."""
+
+    CARD_MIG_TOPOLOGY_INFEASIBLE = "CardMigTopologyInfeasible"
+    """In MIG mode: no profile that is large enough has a place free."""
 
     # Some cards passed, but too few.
     TOO_FEW_CARDS = "AllocatedCardsInsufficientRequest"

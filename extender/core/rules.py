@@ -7,15 +7,16 @@ their tables; the first that refuses a card gives its reason. Padding is refused
 Source: HAMi v2.10's per-card checks; where the meaning differs, the rule says so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s, Mask
+from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.device_policy import DevicePolicy
+from extender.core.mig import MIG_MODE, NO_INSTANCE, MigOffers
 from extender.core.model import (
     ContainerRequest,
     DeviceUUID,
@@ -23,7 +24,7 @@ from extender.core.model import (
     Selection,
     Sharing,
 )
-from extender.core.reasons import Reason
+from extender.core.reasons import CODES, Reason
 
 WHOLE_CARD_PERCENT: Final = 100
 
@@ -38,6 +39,8 @@ class Trial:
         request: Of one container; its count is at least 1.
         policy: Of the pod.
         memory_mib: int64 (W, N); MiB needed on each card.
+        offers: The instance that each card in MIG mode would give; None where no card
+            is.
     """
 
     cards: Cards
@@ -45,13 +48,22 @@ class Trial:
     request: ContainerRequest
     policy: DevicePolicy
     memory_mib: Int64s
+    offers: MigOffers | None = None
 
 
 def memory_needed(cards: Cards, request: ContainerRequest) -> Int64s:
-    """Resolve a request's memory on each card; int64 (W, N), read-only."""
+    """Resolve a request's memory on each card; int64 (W, N), read-only.
+
+    Percents of a card in MIG mode are those of its largest instance: no container can
+    get more of it.
+    """
     if request.memory_mib is not None:
         return np.broadcast_to(np.int64(request.memory_mib), cards.exists.shape)
-    needed: Int64s = cards.capacity[MEMORY] * request.memory_percent // 100
+    whole = cards.capacity[MEMORY]
+    if cards.has_mig:
+        largest = cards.interned.mig_tables.largest_mib(cards.mig_codes)
+        whole = np.where(largest > 0, np.minimum(whole, largest), whole)
+    needed: Int64s = whole * request.memory_percent // 100
     return needed
 
 
@@ -106,11 +118,6 @@ def card_uuid_mismatch(cards: Cards, selection: Selection) -> Mask | None:
 
 def _is_any_of(cards: Cards, uuids: frozenset[DeviceUUID]) -> Mask:
     return np.isin(cards.uuid_codes, cards.interned.uuids.known(uuids))
-
-
-def card_mig_mode_unsupported(cards: Cards, _selection: Selection) -> Mask:
-    """Refuse cards in MIG mode."""
-    return cards.is_mig
 
 
 def card_quarantined(cards: Cards, _selection: Selection) -> Mask:
@@ -176,7 +183,7 @@ def card_insufficient_core(trial: Trial) -> Mask:
     """Refuse cards with too little compute left."""
     free = trial.cards.capacity[CORES] - trial.used[CORES]
     refused: Mask = free < trial.request.core_percent
-    return refused
+    return _unless_mig(trial.cards, refused)
 
 
 def card_exclusive_conflict(trial: Trial) -> Mask | None:
@@ -194,6 +201,26 @@ def card_compute_exhausted(trial: Trial) -> Mask | None:
         return None
     capacity = trial.cards.capacity[CORES]
     refused: Mask = (capacity > 0) & (trial.used[CORES] >= capacity)
+    return _unless_mig(trial.cards, refused)
+
+
+def _unless_mig(cards: Cards, refused: Mask) -> Mask:
+    """Refuse no card in MIG mode: an instance has compute of its own.
+
+    What instances have adds up to more than the card, since percents are rounded up.
+    """
+    return refused & ~cards.is_mig if cards.has_mig else refused
+
+
+def card_mig_topology_infeasible(trial: Trial) -> Mask | None:
+    """Refuse cards in MIG mode that have no place for an instance that is enough.
+
+    Enough in memory, as in HAMi, and in compute: there, a container that asks for half
+    of the compute gets as little as a seventh.
+    """
+    if trial.offers is None:
+        return None
+    refused: Mask = trial.cards.is_mig & (trial.offers.numbers == NO_INSTANCE)
     return refused
 
 
@@ -205,7 +232,6 @@ CARD_RULES: Final[
     (Reason.CARD_TYPE_MISMATCH, card_type_mismatch),
     (Reason.CARD_MODE_MISMATCH, card_mode_mismatch),
     (Reason.CARD_UUID_MISMATCH, card_uuid_mismatch),
-    (Reason.CARD_MIG_MODE_UNSUPPORTED, card_mig_mode_unsupported),
     (Reason.CARD_QUARANTINED, card_quarantined),
     (Reason.CARD_EXCLUSIVE_CONFLICT, card_held_exclusively),
 )
@@ -219,6 +245,7 @@ USE_RULES: Final[tuple[tuple[Reason, Callable[[Trial], Mask | None]], ...]] = (
     (Reason.CARD_INSUFFICIENT_CORE, card_insufficient_core),
     (Reason.CARD_EXCLUSIVE_CONFLICT, card_exclusive_conflict),
     (Reason.CARD_COMPUTE_EXHAUSTED, card_compute_exhausted),
+    (Reason.CARD_MIG_TOPOLOGY_INFEASIBLE, card_mig_topology_infeasible),
 )
 """Asked for each container, at its moment."""
 
@@ -241,6 +268,17 @@ def passing(trial: Trial, is_open: Mask) -> Mask:
     return serves
 
 
+def first_refusals(
+    refusals: Iterable[tuple[Reason, Mask | None]], shape: tuple[int, ...]
+) -> Codes:
+    """Keep which rule refused each card first; uint8, 0 where none did."""
+    codes: Codes = np.zeros(shape, np.uint8)
+    for reason, refused in refusals:
+        if refused is not None:
+            codes += refused * (codes == 0) * np.uint8(CODES[reason])
+    return codes
+
+
 # The node as a whole; masks are bool (N,).
 
 
@@ -250,8 +288,15 @@ def node_has_unreadable_allocation(cards: Cards, _request: PodRequest) -> Mask:
 
 
 def node_insufficient_device(cards: Cards, request: PodRequest) -> Mask:
-    """Refuse nodes with fewer cards than some container asks for."""
-    return cards.card_counts < max(asked.count for asked in request.containers)
+    """Refuse nodes with fewer cards than some container asks for.
+
+    Not where it may get several instances of one card.
+    """
+    refused = cards.card_counts < max(asked.count for asked in request.containers)
+    modes = request.selection.modes
+    if cards.has_mig and (modes is None or MIG_MODE in modes):
+        refused &= ~cards.is_mig.any(axis=0)
+    return refused
 
 
 def kubelet_slots_exhausted(cards: Cards, request: PodRequest) -> Mask:

@@ -1,7 +1,8 @@
 """What one pod counts for, by what the API shows of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
+from itertools import chain, zip_longest
 from typing import Final
 
 from extender.core.holding import Holding
@@ -15,11 +16,15 @@ from extender.core.model import (
     PodPhase,
     Release,
     Row,
-    Share,
     UnreadableAllocation,
     Usage,
 )
-from extender.core.phases import container_usages, current_charge, row_usage
+from extender.core.phases import (
+    container_usages,
+    current_charge,
+    held_slices,
+    row_usage,
+)
 
 
 class Footing(Enum):
@@ -95,7 +100,19 @@ def effect_of(old: Holding | None, new: Holding | None) -> Effect:
         usage.exceeds(new.charge.get(device_uuid, NOTHING))
         for device_uuid, usage in old.charge.items()
     )
-    return Effect.MAKES_ROOM if makes_room else Effect.MAKES_NONE
+    if makes_room or (old.slices and _gives_slices(old, new)):
+        return Effect.MAKES_ROOM
+    return Effect.MAKES_NONE
+
+
+def _gives_slices(old: Holding, new: Holding) -> bool:
+    return any(
+        before > after
+        for device_uuid, counts in old.slices.items()
+        for before, after in zip_longest(
+            counts, new.slices.get(device_uuid, ()), fillvalue=0
+        )
+    )
 
 
 _NOWHERE = Standing(None, Footing.NOTHING)
@@ -175,16 +192,24 @@ def _bounded(charged_by: tuple[Allocation, ...]) -> tuple[Allocation, ...]:
 
 
 def _larger_row(one: Row, other: Row) -> Row:
-    """Hold, per device, as many slots, MiB and percent as the larger of two rows."""
-    usages = (row_usage(one), row_usage(other))
-    kind_of = {share.device_uuid: share.kind for share in (*one, *other)}
-    row: list[Share] = []
+    """Hold, per device, as many slots, MiB and percent as the larger of two rows.
+
+    And every instance of either.
+    """
+    share_of = {share.device_uuid: share for share in (*one, *other)}
+    row = [share for share in dict.fromkeys((*one, *other)) if share.instance]
+    usages = [
+        row_usage(share for share in each if not share.instance)
+        for each in (one, other)
+    ]
     for device_uuid in {**usages[0], **usages[1]}:
         held = usages[0].get(device_uuid, NOTHING)
         held = held.largest(usages[1].get(device_uuid, NOTHING))
-        kind = kind_of[device_uuid]
-        row.append(Share(device_uuid, held.memory_mib, held.core_percent, kind))
-        row += [Share(device_uuid, 0, 0, kind)] * (held.slots - 1)
+        like = replace(share_of[device_uuid], instance=None)
+        row.append(
+            replace(like, memory_mib=held.memory_mib, core_percent=held.core_percent)
+        )
+        row += [replace(like, memory_mib=0, core_percent=0)] * (held.slots - 1)
     return tuple(row)
 
 
@@ -213,11 +238,15 @@ def _charged(
         own = current_charge(containers, pod.status, release)
         for device_uuid, usage in own.items():
             charge[device_uuid] = charge.get(device_uuid, NOTHING).largest(usage)
+    named = chain.from_iterable(chain.from_iterable(charged_by))
+    released = {share.device_uuid: None for share in named}.keys() - charge.keys()
     holding = Holding(
         node_name,
         charge,
         pod.kubelet_slots,
         is_exclusive=pod.is_exclusive,
+        slices=held_slices(charged_by),
+        released=tuple(sorted(released)),
     )
     return Standing(holding, footing, charged_by, release)
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 
 from extender.core.holding import Holding
-from extender.core.model import NOTHING, DeviceUUID, Node, NodeName, Usage
+from extender.core.model import NOTHING, Device, DeviceUUID, Node, NodeName, Usage
 
 
 class Cause(StrEnum):
@@ -105,17 +105,31 @@ def overfull_cards(
 
     Also those that do not count now, since their plugin is silent.
 
+    Of a card in MIG mode, a slice is held once at most, and compute is not looked at:
+    percents of instances are rounded up, so that seven of one card make 105.
+
     Returns:
         What is held and what there is.
 
     Cost: O(cards + shares).
     """
     held: dict[DeviceUUID, Usage] = {}
+    slices: Counter[tuple[DeviceUUID, int]] = Counter()
     for holding in holdings:
         for device_uuid, usage in holding.charge.items():
             held[device_uuid] = held.get(device_uuid, NOTHING) + usage
+        for device_uuid, counts in holding.slices.items():
+            slices.update({(device_uuid, n): count for n, count in enumerate(counts)})
+    twice = {device_uuid for (device_uuid, _), count in slices.items() if count > 1}
     return {
         device.device_uuid: (used, device.capacity)
         for device in node.devices
-        if (used := held.get(device.device_uuid, NOTHING)).exceeds(device.capacity)
+        if _is_overfull(device, used := held.get(device.device_uuid, NOTHING), twice)
     }
+
+
+def _is_overfull(device: Device, used: Usage, twice: Collection[DeviceUUID]) -> bool:
+    if not device.is_mig:
+        return used.exceeds(device.capacity)
+    without_cores = Usage(used.slots, used.memory_mib)
+    return without_cores.exceeds(device.capacity) or device.device_uuid in twice

@@ -1,6 +1,7 @@
 """bind: which cards a pod gets on the node that kube-scheduler chose."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 
 from extender.core.budget import SearchCounts, StepBudget
@@ -8,7 +9,17 @@ from extender.core.cards import Cards
 from extender.core.fitting import fit_with_fewest_cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import Allocation, NodeName, Pod, PodRequest, Row, Share
+from extender.core.mig import NO_INSTANCE, MigInstance
+from extender.core.mig_placement import Taken
+from extender.core.model import (
+    Allocation,
+    ContainerRequest,
+    NodeName,
+    Pod,
+    PodRequest,
+    Row,
+    Share,
+)
 from extender.core.placement import Placement, place
 from extender.core.rules import memory_needed
 
@@ -120,13 +131,53 @@ def _row(cards: Cards, placement: Placement, request: PodRequest, index: int) ->
     if chosen is None:
         return ()
     asked = request.containers[index]
-    memory_mib = memory_needed(cards, asked)
+    memory_mib = memory_needed(cards, asked)[:, 0].tolist()
+    if index in placement.taken:
+        taken = placement.taken[index]
+        return _row_of_instances(cards, taken, asked, memory_mib, request)
     return tuple(
-        Share(
-            cards.device_uuid(position, 0),
-            int(memory_mib[position, 0]),
-            asked.core_percent,
-            request.kind,
-        )
+        _share(cards, position, asked, memory_mib[position], request)
         for position in chosen[:, 0].nonzero()[0].tolist()
+    )
+
+
+def _row_of_instances(
+    cards: Cards,
+    taken: Sequence[Taken],
+    asked: ContainerRequest,
+    memory_mib: Sequence[int],
+    request: PodRequest,
+) -> Row:
+    """Write what a container takes in card order; of instances, what they have."""
+    found: list[tuple[int, Share]] = []
+    for each in taken:
+        position = int(each.chosen[:, 0].argmax())
+        number = int(each.numbers[position, 0])
+        share = _share(cards, position, asked, memory_mib[position], request)
+        if number != NO_INSTANCE:
+            profile, place = cards.mig_table(position, 0).instances[number]
+            instance = MigInstance(profile.name, place)
+            share = replace(
+                share,
+                memory_mib=profile.memory_mib,
+                core_percent=profile.core_percent,
+                instance=instance,
+            )
+        found.append((position, share))
+    return tuple(share for _, share in sorted(found, key=lambda pair: pair[0]))
+
+
+def _share(
+    cards: Cards,
+    position: int,
+    asked: ContainerRequest,
+    memory_mib: int,
+    request: PodRequest,
+) -> Share:
+    return Share(
+        cards.device_uuid(position, 0),
+        memory_mib,
+        asked.core_percent,
+        request.kind,
+        is_kept=not request.inits_return,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import Allocation, NodeName, Pod
-from extender.core.phases import container_usages, effective_usage
+from extender.core.phases import container_usages, effective_usage, held_slices
 from extender.verbs.bind import expected_devices
 
 
@@ -55,4 +55,10 @@ def nominations(
 def expected_holding(pod: Pod, node_name: NodeName, allocation: Allocation) -> Holding:
     """Tell what a pod will hold once it is bound with this allocation."""
     charge = effective_usage(container_usages(pod.lifetimes, allocation))
-    return Holding(node_name, charge, pod.kubelet_slots, is_exclusive=pod.is_exclusive)
+    return Holding(
+        node_name,
+        charge,
+        pod.kubelet_slots,
+        is_exclusive=pod.is_exclusive,
+        slices=held_slices([allocation]),
+    )

@@ -13,13 +13,13 @@ from extender.core.model import (
     MAX_INT32,
     Allocation,
     DeviceUUID,
-    KindWord,
     NodeName,
     Row,
     Share,
     UnreadableAllocation,
 )
 from extender.errors import BadAnnotation
+from extender.wire.mig import encode_instances
 
 NODE_ANNOTATION: Final = "hami.io/vgpu-node"
 TIME_ANNOTATION: Final = "hami.io/vgpu-time"
@@ -51,6 +51,8 @@ def allocation_annotations(
     node_name: NodeName,
     allocation: Allocation,
     unix_seconds: int,
+    *,
+    has_leftovers: bool = False,
 ) -> dict[str, str]:
     """Write all that the device plugins and later readers need, at bind.
 
@@ -59,6 +61,9 @@ def allocation_annotations(
         node_name: The node.
         allocation: Rows of all kinds.
         unix_seconds: Now.
+        has_leftovers: Whether the pod has annotations of an allocation already, copied
+            from another pod or left over. Then instances that it does not get must not
+            stay there: they would be read as its own.
     """
     written = {
         NODE_ANNOTATION: node_name,
@@ -71,6 +76,10 @@ def allocation_annotations(
         written[kind.allocated_annotation] = rows
         if kind.to_allocate_annotation is not None:
             written[kind.to_allocate_annotation] = rows
+        if kind.mig_annotation is not None:
+            instances = encode_instances(allocation, kind)
+            if instances or has_leftovers:
+                written[kind.mig_annotation] = instances
     return written
 
 
@@ -135,7 +144,7 @@ def read_allocation(
     """
     field, kinds = kind.allocated_annotation, frozenset((kind.type_word,))
     try:
-        rows = decode_rows(text, field, kind.type_word)
+        rows = decode_rows(text, field, kind)
     except BadAnnotation as error:
         return UnreadableAllocation(str(error), named_devices(text), kinds)
     is_zero = any(share.memory_mib == 0 for row in rows for share in row)
@@ -164,7 +173,7 @@ def named_devices(text: str) -> tuple[DeviceUUID, ...]:
     return tuple(dict.fromkeys(DeviceUUID(uuid) for uuid in named if uuid))
 
 
-def decode_rows(text: str, field: str, kind: KindWord) -> Allocation:
+def decode_rows(text: str, field: str, kind: Kind) -> Allocation:
     """Read the rows as they stand.
 
     As HAMi's reader does, this accepts a text without the last ``;`` or ``:`` and
@@ -202,7 +211,7 @@ def _pieces(text: str, end: str) -> list[str]:
     return pieces
 
 
-def _decode_share(text: str, field: str, kind: KindWord) -> Share:
+def _decode_share(text: str, field: str, kind: Kind) -> Share:
     values = text.split(",")
     if len(values) < _FEWEST_FIELDS:
         raise BadAnnotation(field, text, "uuid,word,MiB,percent")
@@ -213,7 +222,8 @@ def _decode_share(text: str, field: str, kind: KindWord) -> Share:
         DeviceUUID(device_uuid),
         _decode_number(memory, f"{field}.memory"),
         _decode_number(cores, f"{field}.cores"),
-        kind,
+        kind.type_word,
+        is_kept=not kind.inits_return,
     )
 
 

@@ -34,7 +34,13 @@ def binding_annotations(
     now = int(unix_seconds)
     asked = [kinds[request.kind] for request in pod.asking]
     annotations = {
-        **allocation_annotations(asked, node_name, allocation, now),
+        **allocation_annotations(
+            asked,
+            node_name,
+            allocation,
+            now,
+            has_leftovers=pod.allocation is not None,
+        ),
         **release_annotations(pod),
         **exclusive_annotations(pod),
     }

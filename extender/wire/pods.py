@@ -12,6 +12,7 @@ from extender.core.model import (
     NO_REQUEST,
     Allocation,
     Container,
+    DeviceUUID,
     Lifetime,
     NodeName,
     Pod,
@@ -21,6 +22,7 @@ from extender.core.model import (
     PodUID,
     Policy,
     Release,
+    SandboxReadiness,
     UnreadableAllocation,
 )
 from extender.core.requests import kubelet_slots
@@ -28,6 +30,7 @@ from extender.errors import BadAnnotation, BadObject
 from extender.wire.allocation import is_served, named_devices, read_allocation
 from extender.wire.device_policies import read_device_policy, weighed
 from extender.wire.kind_annotations import shares_in_software
+from extender.wire.mig import with_instances
 from extender.wire.objects import (
     JsonObject,
     as_object,
@@ -100,6 +103,7 @@ class PodReader:
             is_bound=node_name is not None,
         )
         release = read_release(annotations, self.release, warnings)
+        status = _status(pod, metadata, declared)
         return Pod(
             uid=PodUID(optional_text_at(metadata, "uid", "metadata")),
             namespace=optional_text_at(metadata, "namespace", "metadata")
@@ -110,12 +114,12 @@ class PodReader:
             requests=requests,
             request_problem=problem,
             allocation=_allocation(annotations, read, len(declared)),
-            status=_status(pod, metadata, declared),
+            status=status,
             release=release,
             warnings=tuple(dict.fromkeys(warnings)),
             priority=_priority(spec),
             nominated_node=_nominated_node(pod),
-            is_unserved=self._is_unserved(pod, annotations, kinds),
+            is_unserved=self._is_unserved(pod, annotations, kinds, status),
         )
 
     def _requests(
@@ -155,6 +159,7 @@ class PodReader:
                     node_policy=node_policy,
                     kubelet_slots=kubelet_slots(lifetimes, requests.counts),
                     in_software=shares_in_software(annotations, kind),
+                    inits_return=kind.inits_return,
                 )
             )
         if not problems:
@@ -163,10 +168,16 @@ class PodReader:
         return tuple([replace(each, containers=nothing) for each in found]), problems[0]
 
     def _is_unserved(
-        self, pod: JsonObject, annotations: Mapping[str, str], kinds: Sequence[Kind]
+        self,
+        pod: JsonObject,
+        annotations: Mapping[str, str],
+        kinds: Sequence[Kind],
+        status: PodStatus,
     ) -> bool:
         """Tell whether a plugin that the node's lock serves still has to act."""
         if _phase_text(pod) != PodPhase.PENDING or is_served(annotations):
+            return False
+        if _is_admitted(status):
             return False
         return not kinds or any(kind.served_by is ServedBy.NODE_LOCK for kind in kinds)
 
@@ -227,36 +238,45 @@ def _allocation(
     Where those of one kind cannot be read, none of them are: what the others name
     counts as full as well.
     """
-    texts = {
-        kind.allocated_annotation: annotations[kind.allocated_annotation]
-        for kind, _ in read
-        if kind.allocated_annotation in annotations
-    }
-    if not texts:
-        return None
     allocations: list[Allocation] = []
     unreadable: list[UnreadableAllocation] = []
+    named: list[DeviceUUID] = []
     for kind, requests in read:
-        text = texts.get(kind.allocated_annotation)
-        if text is not None:
-            match read_allocation(text, requests.counts, kind):
-                case UnreadableAllocation() as problem:
-                    unreadable.append(problem)
-                case allocation:
-                    allocations.append(allocation)
+        text = annotations.get(kind.allocated_annotation)
+        named += [] if text is None else named_devices(text)
+        match _of_kind(text, annotations, requests, kind):
+            case None:
+                pass
+            case UnreadableAllocation() as problem:
+                unreadable.append(problem)
+                named += problem.named
+            case allocation:
+                allocations.append(allocation)
     if unreadable:
-        named = [each for text in texts.values() for each in named_devices(text)]
         return UnreadableAllocation(
             "; ".join([each.problem for each in unreadable]),
             tuple(dict.fromkeys(named)),
             frozenset().union(*[each.kinds for each in unreadable]),
         )
+    if not allocations:
+        return None
     if len(allocations) == 1:
         return allocations[0]
     return tuple(
         tuple(chain.from_iterable(each[index] for each in allocations))
         for index in range(container_count)
     )
+
+
+def _of_kind(
+    text: str | None,
+    annotations: Mapping[str, str],
+    requests: ReadRequests,
+    kind: Kind,
+) -> Allocation | UnreadableAllocation | None:
+    read = None if text is None else read_allocation(text, requests.counts, kind)
+    instances = annotations.get(kind.mig_annotation) if kind.mig_annotation else None
+    return read if instances is None else with_instances(read, instances, kind)
 
 
 def to_the_end(lifetimes: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
@@ -301,6 +321,17 @@ def _priority(spec: JsonObject) -> int:
     """Give the priority; the API server fills it in, so a missing one is 0."""
     value = spec.get("priority")
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _is_admitted(status: PodStatus) -> bool:
+    """Whether kubelet has admitted the pod, and so asked for all of its devices.
+
+    The plugin serves static MIG instances without a change of the annotations; then
+    nothing else tells, and inits may run for long while the pod is still Pending.
+    """
+    return status.sandbox is SandboxReadiness.READY or any(
+        one.has_started for one in status.containers
+    )
 
 
 def _phase_text(pod: JsonObject) -> object:

@@ -5,8 +5,10 @@ from typing import Final
 
 import orjson
 
+from extender.core.mig import MIG_MODE
 from extender.core.model import MAX_INT32, Device, DeviceUUID, Usage
 from extender.errors import BadAnnotation
+from extender.wire.mig import read_mig_profiles
 from extender.wire.objects import shown
 
 _SEPARATORS: Final = frozenset(",:;")
@@ -120,6 +122,8 @@ def _device(
     element: Mapping[str, object], field: str, cordoned: frozenset[DeviceUUID]
 ) -> Device:
     device_uuid = DeviceUUID(_identity(element.get("id"), f"{field}.id"))
+    mode = _text(element.get("mode"), f"{field}.mode")
+    profiles = element.get("migProfiles") if mode == MIG_MODE else None
     return Device(
         device_uuid=device_uuid,
         index=_number(element.get("index"), f"{field}.index"),
@@ -131,8 +135,9 @@ def _device(
         model=_text(element.get("type"), f"{field}.type"),
         is_healthy=_flag(element.get("health"), f"{field}.health"),
         is_cordoned=device_uuid in cordoned,
-        mode=_text(element.get("mode"), f"{field}.mode"),
+        mode=mode,
         numa_node=_numa_node(element.get("numa"), f"{field}.numa"),
+        mig_profiles=read_mig_profiles(profiles, f"{field}.migProfiles"),
     )
 
 

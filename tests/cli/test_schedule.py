@@ -293,8 +293,8 @@ def test_all_rules_are_documented(cluster: Path, tmp_path: Path) -> None:
         "mixed": [
             "CardNotHealth",
             "CardCordoned",
-            "CardMigModeUnsupported",
             "CardInsufficientMemory",
+            "CardMigTopologyInfeasible",
         ],
         "q": ["NodeHasUnreadableAllocation"],
         "r": ["CardHeldByUnreadableAllocation"],
@@ -303,6 +303,30 @@ def test_all_rules_are_documented(cluster: Path, tmp_path: Path) -> None:
     }
     names = [each["node"] for each in refused["refusals"]]
     assert names == sorted(names)
+
+
+def test_instances_of_a_card_in_mig_mode_are_shown(tmp_path: Path) -> None:
+    """Their profiles beside the card in the table; their places in JSON."""
+    cluster = tmp_path / "mig.json"
+    cluster.write_text(listed(node("m1").mig("GPU-m")))
+    wanted = pod("p").init("i", gpu=1, gpumem=9_000).app("a", gpu=2, gpumem=4_000)
+    outcome = scheduled(cluster, wanted)
+    assert violations("schedule", outcome.json) == []
+    (placed,) = outcome.json["pods"]
+    assert [
+        [(each["mig"]["profile"], each["mig"]["placement"]) for each in one["devices"]]
+        for one in placed["containers"]
+    ] == [
+        [("2g.10gb", {"start": 0, "size": 2})],
+        [("1g.5gb", {"start": 6, "size": 1}), ("1g.5gb", {"start": 5, "size": 1})],
+    ]
+    held = {"slots": 3, "memory_mib": 20_480, "core_percent": 59}
+    assert placed["devices"]["GPU-m"]["effective"] == held
+    assert placed["devices"]["GPU-m"]["steady"] == held
+    shown = gpu_extender(
+        *("schedule", "-f", "-", "--cluster", cluster), stdin=listed(wanted)
+    )
+    assert "0 1g.5gb, 0 1g.5gb" in shown.out
 
 
 def test_nodes_and_pods_may_come_from_several_files(tmp_path: Path) -> None:

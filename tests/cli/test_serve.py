@@ -180,6 +180,11 @@ def test_summary_names_what_needs_a_person(tmp_path: Path) -> None:
             node("broken").allocatable(10).annotations(register),
             pod("stranger").app("a", gpu=1).on("n1").phase("Running"),
             pod("damaged").app("a", gpu=1).on("n1").holding("x").phase("Running"),
+            node("cut").mig("GPU-m").gpu("GPU-p"),
+            pod("untold")
+            .app("a", gpu=2, gpumem=100)
+            .on("cut")
+            .holding("GPU-m,NVIDIA,5120,15:GPU-p,NVIDIA,100,0:;"),
             node("full").gpu("GPU-f", memory=24_000),
             *(
                 pod(name)
@@ -192,7 +197,8 @@ def test_summary_names_what_needs_a_person(tmp_path: Path) -> None:
     )
     with serving(file) as (_, _, printed):
         text = "".join(printed)
-        assert "3 nodes" in text
+        assert "4 nodes" in text
+        assert "default/untold on cut: holds GPU-m, which is in MIG mode" in text
         assert "card GPU-f holds 2 slots, 32000 MiB" in text
         assert "(inherited); it takes nothing new" in text
         assert [

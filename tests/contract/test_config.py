@@ -36,7 +36,7 @@ A10_02: Final = (
     "GPU-d8a472a8-3365-2cf1-46aa-91a1897a0a82",
 )
 GPU_NODES: Final = {"gpu-a10-01", "gpu-a10-02", "gpu-a100-01", "gpu-mixed-01"}
-"""Those with cards that can be had: not MIG, and a plugin that lives."""
+"""Those with cards that are shared in software, and a plugin that lives."""
 
 
 def example_pod(name: str) -> Json:
@@ -209,10 +209,6 @@ async def test_whisper_could_not_have_come_earlier(scheduler: Scheduler) -> None
 REFUSED: dict[str, tuple[str, str]] = {
     A10_02[3]: ("gpu-a10-02", "CardNotHealth"),
     "GPU-5592872a-545f-a890-8e06-fd82e514f05a": ("gpu-a100-01", "CardCordoned"),
-    "GPU-399df670-20bf-30c0-a141-fb41420c8c64": (
-        "gpu-h100-01",
-        "CardMigModeUnsupported",
-    ),
     "GPU-db71f82e-fbde-cfe9-99ec-54e5c6604330": ("gpu-t4-01", "node unregistered"),
     "none": ("cpu-01", "node unregistered"),
 }
@@ -220,7 +216,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("uuid", REFUSED)
 async def test_closed_cards_say_why(scheduler: Scheduler, uuid: str) -> None:
-    """Unhealthy, cordoned, MIG, no plugin, no GPU."""
+    """Unhealthy, cordoned, no plugin, no GPU."""
     node_name, reason = REFUSED[uuid]
     filtered = await scheduler.filter(pinned(uuid, 1), [node_name])
     assert filtered.failed == {}
@@ -237,6 +233,17 @@ def test_pod_file_reads_without_problem(embedded: EmbeddedExtender, file: Path) 
     assert read.asks_for_devices
     assert read.name == file.stem
     assert shown[0]["spec"]["schedulerName"] == "gpu-scheduler"
+
+
+async def test_mig_instances(scheduler: Scheduler) -> None:
+    """One of each card; what is written tells the device plugin where to cut."""
+    node_name, bound = await placed(scheduler, example_pod("mig-instances"))
+    assert node_name == "gpu-h100-01"
+    text = bound["metadata"]["annotations"]["hami.io/vgpu-mig-allocations"]
+    assert [(each["profile"], each["placement"]) for each in json.loads(text)] == [
+        ("2g.20gb", {"start": 0, "size": 2})
+    ] * 2
+    assert len({each["gpuUUID"] for each in json.loads(text)}) == 2
 
 
 async def test_init_then_app(scheduler: Scheduler) -> None:

@@ -514,6 +514,20 @@ async def test_unserved_pod_without_a_lock_comes_first() -> None:
         assert await bind == ""
 
 
+async def test_lock_of_a_static_mig_pod_is_taken_once_it_is_admitted() -> None:
+    """Its plugin hands its devices out without a word, and never releases the lock."""
+    owner = OWNER.init("i").on("n1").annotations(UNSERVED)
+    server = ApiServer().with_all(ONE_CARD, owner)
+    server.put(WANTED)
+    server.set_lock("n1", OWNED_BY_Q)
+    async with running(server) as run:
+        bind = asyncio.create_task(run.bind())
+        await until(lambda: bool(server.asked("GET", "/pods/q")))
+        assert not bind.done()
+        server.put(owner.sandbox().running("i"))
+        assert await bind == ""
+
+
 async def test_one_bind_of_a_pod_at_a_time() -> None:
     """The second is told so, and the first goes on."""
     server = ApiServer().with_all(ONE_CARD, WANTED)

@@ -5,8 +5,10 @@ It takes the same events, and adds up every total from scratch whenever it is as
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from extender.core.bucket import NodeTotals
+from extender.core.mig import MigInstance
 from extender.core.model import (
     Allocation,
     ContainerUsage,
@@ -226,13 +228,19 @@ class World:
             held = {
                 u: used for each in totals.values() for u, used in each.used.items()
             }
+            cuts = {
+                u: cut for each in totals.values() for u, cut in each.slices.items()
+            }
             for device in self.nodes[name].devices:
                 used = held.get(device.device_uuid, Usage())
+                cut = cuts.get(device.device_uuid, ())
                 size = device.capacity
+                has_cores = used.core_percent <= size.core_percent
                 if (
                     used.slots > size.slots
                     or used.memory_mib > size.memory_mib
-                    or used.core_percent > size.core_percent
+                    or not (has_cores or device.mode == "mig")
+                    or max(cut, default=0) > 1
                 ):
                     found.setdefault(name, set()).add(device.device_uuid)
         return found
@@ -254,7 +262,11 @@ class World:
         self, name: NodeName, kind: KindWord, inventory: Inventory
     ) -> NodeTotals:
         own = [card.device_uuid for card in inventory.devices or ()]
+        mig = {
+            card.device_uuid for card in inventory.devices or () if card.mode == "mig"
+        }
         used = dict.fromkeys(own, Usage())
+        slices: dict[DeviceUUID, tuple[int, ...]] = {}
         quarantined: set[DeviceUUID] = set()
         alone: set[DeviceUUID] = set()
         slots = closures = 0
@@ -273,12 +285,17 @@ class World:
                         used[uuid] += usage
                         if is_exclusive(each) and usage.slots:
                             alone.add(uuid)
+                cut = most_cut(self.rows_of(each))
+                named = {uuid for uuid, _ in shares_of(self.rows_of(each))}
+                quarantined |= named.intersection(own) & (mig ^ cut.keys())
+                for uuid in mig & cut.keys():
+                    slices[uuid] = added(slices.get(uuid, ()), cut[uuid])
             elif isinstance(each.allocation, UnreadableAllocation):
                 here = set(each.allocation.named).intersection(own)
                 quarantined |= here
                 closures += not here and may_hold_cards(each, kind)
         return NodeTotals(
-            used, frozenset(quarantined), slots, closures, frozenset(alone)
+            used, frozenset(quarantined), slots, closures, frozenset(alone), slices
         )
 
 
@@ -316,11 +333,13 @@ def charge_of(
     containers = []
     for lifetime, shares in zip(shown.lifetimes, rows, strict=True):
         held: dict[DeviceUUID, Usage] = {}
+        kept: dict[DeviceUUID, Usage] = {}
         for share in shares:
-            before = held.get(share.device_uuid, Usage())
-            added = Usage(1, share.memory_mib, share.core_percent)
-            held[share.device_uuid] = before + added
-        containers.append(ContainerUsage(lifetime, held))
+            is_kept = share.is_kept or share.instance is not None
+            part = kept if is_kept else held
+            more = Usage(1, share.memory_mib, share.core_percent)
+            part[share.device_uuid] = part.get(share.device_uuid, Usage()) + more
+        containers.append(ContainerUsage(lifetime, held, kept))
     return timeline_charge(containers, shown.status, release)
 
 
@@ -329,8 +348,44 @@ def is_exclusive(shown: Pod) -> bool:
     return any(asked.device_policy.is_exclusive for asked in shown.requests)
 
 
+def shares_of(
+    allocations: list[Allocation],
+) -> list[tuple[DeviceUUID, MigInstance | None]]:
+    """List what some allocations name."""
+    return [
+        (share.device_uuid, share.instance)
+        for allocation in allocations
+        for row in allocation
+        for share in row
+    ]
+
+
+def most_cut(allocations: list[Allocation]) -> dict[DeviceUUID, tuple[int, ...]]:
+    """Count the instances on each slice, by the allocation that has most there."""
+    most: dict[DeviceUUID, tuple[int, ...]] = {}
+    for allocation in allocations:
+        own: dict[DeviceUUID, tuple[int, ...]] = {}
+        for uuid, instance in shares_of([allocation]):
+            if instance is not None:
+                place = instance.placement
+                counts = (0,) * place.start + (1,) * place.size
+                own[uuid] = added(own.get(uuid, ()), counts)
+        for uuid, counts in own.items():
+            pairs = zip_longest(most.get(uuid, ()), counts, fillvalue=0)
+            most[uuid] = tuple(max(pair) for pair in pairs)
+    return most
+
+
+def added(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """Add counts slice by slice."""
+    return tuple(sum(pair) for pair in zip_longest(one, other, fillvalue=0))
+
+
 def may_hold_cards(shown: Pod, kind: KindWord) -> bool:
-    """Whether a container that asks for cards of a kind may have started."""
+    """Whether a container that asks for cards of a kind may have started.
+
+    Some pods have none.
+    """
     started = [
         shown.status.of(index).has_started
         for wanted in shown.requests

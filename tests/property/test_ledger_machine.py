@@ -60,9 +60,11 @@ from tests.values import (
     N2,
     N3,
     NPU,
+    a100,
     app,
     card,
     init,
+    instance,
     node,
     pod,
     request,
@@ -105,35 +107,58 @@ PODS: Final = (
 NEVER_SEEN: Final = PodUID("never seen")
 LAPSE_SECONDS: Final = 60.0
 
+INSTANCES: Final = st.sampled_from(
+    [
+        *[instance("1g.5gb", start, 1) for start in range(7)],
+        instance("3g.20gb", 0, 4),
+        instance("3g.20gb", 4, 4),
+    ]
+)
+
 _COLD = PodStatus(phase=PodPhase.PENDING)
 _RUNNING: Final = ContainerStatus(RunState.RUNNING, has_started=True)
 _WAITING: Final = ContainerStatus(RunState.WAITING)
 _EXITED: Final = ContainerStatus(RunState.TERMINATED, 0, has_started=True)
 
 
-def cards_of(uuids: Sequence[DeviceUUID]) -> list[Device]:
-    """Make a card of each UUID."""
-    return [card(uuid, index=index) for index, uuid in enumerate(uuids)]
+def cards_of(uuids: Sequence[DeviceUUID], *, has_mig: bool = False) -> list[Device]:
+    """Make a card of each UUID, the last of the first kind in MIG mode if at all."""
+    return [
+        (a100 if has_mig and uuid == UUIDS[2] else card)(uuid, index=index)
+        for index, uuid in enumerate(uuids)
+    ]
 
 
 def inventories(
     uuids: Sequence[DeviceUUID] = UUIDS,
 ) -> st.SearchStrategy[tuple[Device, ...]]:
-    """Draw which cards a node shows, in any order."""
-    drawn = st.lists(st.sampled_from(cards_of(uuids)), unique=True, max_size=3)
-    return drawn.map(tuple)
+    """Draw which cards a node shows, in any order, few of them in MIG mode."""
+    plain = cards_of(uuids)
+    kinds = st.sampled_from([plain, plain, cards_of(uuids, has_mig=True)])
+    return kinds.flatmap(
+        lambda cards: st.lists(st.sampled_from(cards), unique=True, max_size=3)
+    ).map(tuple)
 
 
 @st.composite
 def rows_for(draw: st.DrawFn, shown: Pod) -> Allocation:
-    """Draw rows of the right lengths on any cards, twice the same one included."""
+    """Draw rows of the right lengths on any cards, twice the same one included.
+
+    Instances are told of no card, or of the one that may be in MIG mode, or of others.
+    The pod that asks for the second kind alone keeps to its end what inits hold.
+    """
+    cut = draw(st.sampled_from([UUIDS[2:], UUIDS[2:], (), UUIDS[:1]]))
     return tuple(
         tuple(
             Share(
-                draw(st.sampled_from(UUIDS if wanted.kind == GPU else OTHER_UUIDS)),
+                device_uuid := draw(
+                    st.sampled_from(UUIDS if wanted.kind == GPU else OTHER_UUIDS)
+                ),
                 wanted.containers[index].memory_mib or 1,
                 wanted.containers[index].core_percent,
                 wanted.kind,
+                is_kept=shown.name == "other",
+                instance=draw(INSTANCES) if device_uuid in cut else None,
             )
             for wanted in shown.requests
             for _ in range(wanted.containers[index].count)
@@ -276,10 +301,12 @@ class Machine(RuleBasedStateMachine):
     @initialize(data=st.data(), is_synced=st.booleans())
     def begin_in_the_midst(self, data: st.DataObject, *, is_synced: bool) -> None:
         """With nodes and bound pods; a few steps seldom lead from nothing to these."""
+        has_mig = data.draw(st.booleans(), label="has MIG")
         for name in data.draw(
             st.sets(st.sampled_from(NAMES), min_size=2), label="nodes"
         ):
-            made = node(name, *cards_of(UUIDS), allocatable=30)
+            cards = cards_of(UUIDS, has_mig=has_mig)
+            made = node(name, *cards, allocatable=30)
             if data.draw(st.booleans(), label="has both kinds"):
                 made = with_cards(made, *cards_of(OTHER_UUIDS), allocatable=20)
             self.happens(NodeSeen(made))

@@ -1,6 +1,6 @@
 """Placement on many nodes at once, against one node and one device at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,8 +8,10 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from extender.core.cards import Cards
+from extender.core.device_policy import CardKey
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
+from extender.core.mig import NO_INSTANCE, MigPlacement
 from extender.core.model import (
     NOTHING,
     Allocation,
@@ -26,6 +28,7 @@ from extender.core.model import (
     Usage,
 )
 from extender.core.phases import container_usages
+from extender.core.phases import held_slices as held_slice_counts
 from extender.core.placement import NO_CONTAINER, Placement, first_in_order, place
 from extender.core.policies import node_scores
 from extender.core.reasons import REASON_OF, Reason
@@ -45,9 +48,12 @@ from tests.oracles import (
 )
 from tests.strategies import (
     devices,
+    held_slices,
+    modest_requests,
     other_requests,
     pod_requests,
     pod_statuses,
+    roomy_mig_cards,
     used_amounts,
 )
 from tests.values import (
@@ -64,6 +70,8 @@ from tests.values import (
 _UUIDS = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abcdefghi")
 _OTHER_UUIDS = tuple(DeviceUUID(f"NPU-{letter}") for letter in "abcdefghi")
 _UUIDS_OF = {GPU: _UUIDS, NPU: _OTHER_UUIDS}
+_PLAIN = DeviceUUID("GPU-plain")
+_MIXED_MODES = st.sampled_from(["mig", "hami-core"])
 _CARD_COUNTS = (1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 9)
 
 
@@ -74,6 +82,7 @@ class NodeCase:
     Attributes:
         node: As registered.
         used: Per card.
+        slices: Per card in MIG mode, how many instances hold each slice.
         kubelet_used: Device ids.
         quarantined: Cards that an unreadable allocation names.
         is_closed: Whether an unreadable allocation names no card.
@@ -81,6 +90,7 @@ class NodeCase:
 
     node: Node
     used: Mapping[DeviceUUID, Usage]
+    slices: Mapping[DeviceUUID, tuple[int, ...]]
     kubelet_used: int
     quarantined: frozenset[DeviceUUID]
     is_closed: bool
@@ -94,34 +104,40 @@ class NodeCase:
         hidden = frozenset({kind}) if self.is_closed else frozenset[KindWord]()
         closure = Holding(name, {}, hides=hidden)
         slots = {kind: self.kubelet_used}
-        return [Holding(name, self.used, slots), quarantines, closure]
+        charged = Holding(name, self.used, slots, slices=self.slices)
+        return [charged, quarantines, closure]
 
     @property
     def emptied(self) -> "NodeCase":
         """The same node with nothing held."""
         used = dict.fromkeys(self.used, NOTHING)
-        return NodeCase(self.node, used, 0, frozenset(), is_closed=False)
+        slices = dict.fromkeys(self.slices, ())
+        return NodeCase(self.node, used, slices, 0, frozenset(), is_closed=False)
 
     def loaded(self) -> list[Loaded]:
-        """As the oracle takes it: quarantine told by the rule right before it."""
-        return [
-            (
-                replace(card, mode="mig")
-                if card.device_uuid in self.quarantined
-                else card,
-                self.used[card.device_uuid],
-            )
-            for card in self.node.devices
-        ]
+        """As the oracle takes it."""
+        return [(card, self.used[card.device_uuid]) for card in self.node.devices]
+
+    def cut(self) -> dict[DeviceUUID, frozenset[int]]:
+        """As the oracle takes it: which slices are held."""
+        return {
+            uuid: frozenset(slice_ for slice_, count in enumerate(counts) if count)
+            for uuid, counts in self.slices.items()
+        }
 
 
 @st.composite
 def node_cases(draw: st.DrawFn, name: NodeName, request: PodRequest) -> NodeCase:
-    """Draw a node of any width; one in ten has no cards that count."""
+    """Draw a node of any width; one in ten has no cards that count.
+
+    One in four has cards in MIG mode, all of them or some.
+    """
     count = draw(st.sampled_from(_CARD_COUNTS))
+    modes = draw(st.sampled_from([None] * 6 + [st.just("mig"), _MIXED_MODES]))
     uuids = draw(st.permutations(_UUIDS_OF[request.kind]))
-    cards = tuple(draw(devices(uuid)) for uuid in uuids[:count])
+    cards = tuple(draw(devices(uuid, modes)) for uuid in uuids[:count])
     used = {card.device_uuid: draw(used_amounts(card.capacity)) for card in cards}
+    slices = {card.device_uuid: draw(held_slices()) for card in cards if card.is_mig}
     kubelet_used = draw(st.integers(0, 8))
     room = draw(st.sampled_from([20, 20, 20, 20, 0, -1]))
     allocatable = kubelet_used + request.kubelet_slots + room
@@ -145,7 +161,7 @@ def node_cases(draw: st.DrawFn, name: NodeName, request: PodRequest) -> NodeCase
                 ]
             )
         )
-    return NodeCase(shown, used, kubelet_used, quarantined, is_closed)
+    return NodeCase(shown, used, slices, kubelet_used, quarantined, is_closed)
 
 
 @st.composite
@@ -159,12 +175,34 @@ def fleet_cases(
     return request, [draw(node_cases(name, request)) for name in names[:size]]
 
 
+Rows = tuple[tuple[tuple[DeviceUUID, frozenset[int]], ...], ...]
+"""Per container the cards, each with the slices that it gets of it, sorted."""
+
+
+@st.composite
+def roomy_cases(draw: st.DrawFn) -> tuple[PodRequest, list[NodeCase]]:
+    """Draw a pod that asks for little, and nodes with cards in MIG mode, or of both."""
+    request = draw(modest_requests())
+    cases = []
+    for number in range(draw(st.integers(1, 3))):
+        uuids = draw(st.permutations(_UUIDS))[: draw(st.integers(1, 4))]
+        cards = [draw(roomy_mig_cards(uuid)) for uuid in uuids]
+        if draw(st.integers(0, 3)) == 0:
+            cards.append(draw(devices(_PLAIN)))
+        slots = st.integers(0, 2)
+        used = {card.device_uuid: Usage(draw(slots), 2_000, 30) for card in cards}
+        cut = {card.device_uuid: draw(held_slices()) for card in cards if card.is_mig}
+        shown = node(NodeName(f"n{number}"), *cards, allocatable=99)
+        cases.append(NodeCase(shown, used, cut, 0, frozenset(), is_closed=False))
+    return request, cases
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one node answers; parts that mean nothing for it are left at None."""
 
     node_code: str | None = None
-    rows: tuple[frozenset[DeviceUUID], ...] | None = None
+    rows: Rows | None = None
     peak: Mapping[DeviceUUID, Usage] | None = None
     score: int | None = None
     refused_container: int | None = None
@@ -182,35 +220,38 @@ def expected_outcome(case: NodeCase, request: PodRequest) -> Outcome:
     if case.is_closed:
         return Outcome("NodeHasUnreadableAllocation")
     loaded = case.loaded()
-    answer = place_greedily(loaded, shown.allocatable_slots, case.kubelet_used, request)
+    answer = place_greedily(
+        loaded,
+        shown.allocatable_slots,
+        case.kubelet_used,
+        request,
+        slices=case.cut(),
+        quarantined=case.quarantined,
+    )
     if isinstance(answer, Placed):
         held = [(card, answer.peak[card.device_uuid]) for card, _ in loaded]
         return Outcome(
-            rows=tuple(frozenset(row) for row in answer.rows),
+            rows=tuple(
+                _sorted((each.device_uuid, each.slices) for each in row)
+                for row in answer.pieces
+            ),
             peak=dict(answer.peak),
             score=node_score(held, request.node_policy),
         )
     if answer.node_code not in (None, "NumaNotFit"):
         return Outcome(answer.node_code)
-    is_some_left = len(answer.codes) < len(loaded)
-    too_few = "AllocatedCardsInsufficientRequest" if is_some_left else None
+    too_few = "AllocatedCardsInsufficientRequest" if answer.has_some else None
     return Outcome(
         answer.node_code or too_few,
         refused_container=answer.container_index,
-        card_codes=_with_quarantine(case, answer.codes),
+        card_codes=answer.codes,
     )
 
 
-def _with_quarantine(
-    case: NodeCase, codes: Mapping[DeviceUUID, str]
-) -> dict[DeviceUUID, str]:
-    mig = {card.device_uuid for card in case.node.devices if card.mode == "mig"}
-    return {
-        uuid: "CardHeldByUnreadableAllocation"
-        if code == "CardMigModeUnsupported" and uuid not in mig
-        else code
-        for uuid, code in codes.items()
-    }
+def _sorted(
+    pieces: Iterable[tuple[DeviceUUID, frozenset[int]]],
+) -> tuple[tuple[DeviceUUID, frozenset[int]], ...]:
+    return tuple(sorted(pieces, key=lambda piece: (piece[0], sorted(piece[1]))))
 
 
 def actual_outcomes(
@@ -242,15 +283,8 @@ def _outcome(cards: Cards, placement: Placement, column: int, score: int) -> Out
     if placement.fits[column]:
         return Outcome(
             rows=tuple(
-                frozenset(
-                    uuid_at[position]
-                    for position in (
-                        ()
-                        if chosen is None
-                        else chosen[:, column].nonzero()[0].tolist()
-                    )
-                )
-                for chosen in placement.chosen
+                _sorted(_pieces(cards, placement, index, column))
+                for index in range(len(placement.chosen))
             ),
             peak={
                 uuid: Usage(*placement.peak[:, position, column].tolist())
@@ -276,6 +310,30 @@ def _outcome(cards: Cards, placement: Placement, column: int, score: int) -> Out
     )
 
 
+def _pieces(
+    cards: Cards, placement: Placement, index: int, column: int
+) -> Iterator[tuple[DeviceUUID, frozenset[int]]]:
+    chosen = placement.chosen[index]
+    if chosen is None:
+        return
+    if index not in placement.taken:
+        for position in chosen[:, column].nonzero()[0].tolist():
+            yield cards.device_uuid(position, column), frozenset()
+        return
+    for each in placement.taken[index]:
+        (position,) = each.chosen[:, column].nonzero()[0].tolist()
+        number = int(each.numbers[position, column])
+        slices: frozenset[int] = frozenset()
+        if number != NO_INSTANCE:
+            _, place = cards.mig_table(position, column).instances[number]
+            slices = _slices(place)
+        yield cards.device_uuid(position, column), slices
+
+
+def _slices(place: MigPlacement) -> frozenset[int]:
+    return frozenset(range(place.start, place.start + place.size))
+
+
 def fleet_of(cases: Sequence[NodeCase]) -> Fleet:
     """Put every node with what is held there."""
     fleet = Fleet()
@@ -284,7 +342,7 @@ def fleet_of(cases: Sequence[NodeCase]) -> Fleet:
     return fleet
 
 
-@given(fleet_cases(), st.data())
+@given(fleet_cases() | roomy_cases(), st.data())
 def test_all_nodes_at_once_are_judged_as_each_alone(
     drawn: tuple[PodRequest, list[NodeCase]], data: st.DataObject
 ) -> None:
@@ -299,7 +357,7 @@ def test_all_nodes_at_once_are_judged_as_each_alone(
     assert actual_outcomes(fleet_of(cases), names, request) == expected
 
 
-@given(fleet_cases(), st.data())
+@given(fleet_cases() | roomy_cases(), st.data())
 def test_the_verbs_agree_with_each_other(
     drawn: tuple[PodRequest, list[NodeCase]], data: st.DataObject
 ) -> None:
@@ -341,47 +399,73 @@ def test_the_verbs_agree_with_each_other(
 
 
 def _assert_no_worse(
-    allocation: Allocation | None,
-    rows: tuple[frozenset[DeviceUUID], ...],
-    request: PodRequest,
+    allocation: Allocation | None, rows: Rows, request: PodRequest
 ) -> None:
-    """See that cards are as chosen card by card, or that fewer are for inits only."""
+    """See that cards are as chosen card by card, or that fewer are for inits only.
+
+    The latter only where no instances are had.
+    """
     chosen = _cards_of(allocation)
     assert chosen is not None
     if chosen != rows:
-        fewer = for_inits_only(chosen, request.lifetimes)
-        assert fewer < for_inits_only(rows, request.lifetimes)
+        assert not any(slices for row in (*rows, *chosen) for _, slices in row)
+        fewer, those = (
+            for_inits_only(
+                [[uuid for uuid, _ in row] for row in each], request.lifetimes
+            )
+            for each in (chosen, rows)
+        )
+        assert fewer < those
 
 
-def _cards_of(
-    allocation: Allocation | None,
-) -> tuple[frozenset[DeviceUUID], ...] | None:
+def _cards_of(allocation: Allocation | None) -> Rows | None:
     if allocation is None:
         return None
-    return tuple(frozenset(share.device_uuid for share in row) for row in allocation)
+    return tuple(
+        _sorted(
+            (
+                share.device_uuid,
+                _slices(share.instance.placement) if share.instance else frozenset(),
+            )
+            for share in row
+        )
+        for row in allocation
+    )
 
 
-@given(fleet_cases())
+@given(fleet_cases() | roomy_cases())
 def test_the_reasons_are_those_that_choosing_card_by_card_met(
     drawn: tuple[PodRequest, list[NodeCase]],
 ) -> None:
-    """On the empty node where it is unresolvable; on the others as they are."""
+    """On the empty node where it is unresolvable; on the others as they are.
+
+    A node is not unresolvable where the pod fits, were it empty: also packed. On cards
+    in MIG mode, which are not searched, it is wherever it does not.
+    """
     request, cases = drawn
     names = [case.node.name for case in cases]
     decision = filter_nodes(fleet_of(cases), pod("p", request), names, None)
+    packed = replace(
+        request, device_policy=replace(request.device_policy, keys=(CardKey.MOST_USED,))
+    )
     for case in cases:
         name = case.node.name
         ideal, actual = (
             expected_outcome(each, request) for each in (case.emptied, case)
         )
+        fits_empty = (
+            ideal.rows or expected_outcome(case.emptied, packed).rows
+        ) is not None
         if name in decision.unresolvable:
             assert decision.unresolvable[name] == _text(ideal)
         elif decision.failed.get(name, "") != Reason.SEARCH_EXHAUSTED.value:
             assert decision.failed.get(name, _text(actual)) == _text(actual)
         if actual.rows is not None:
             assert name in decision.fitting
-        if ideal.rows is not None:
+        if fits_empty:
             assert name not in decision.unresolvable
+        elif actual.rows is None and all(card.is_mig for card in case.node.devices):
+            assert name in decision.unresolvable
 
 
 def _text(*outcomes: Outcome) -> str:
@@ -390,7 +474,7 @@ def _text(*outcomes: Outcome) -> str:
     return ", ".join(sorted(codes))
 
 
-@given(fleet_cases())
+@given(fleet_cases() | roomy_cases())
 def test_no_placement_exceeds_a_card_in_any_phase(
     drawn: tuple[PodRequest, list[NodeCase]],
 ) -> None:
@@ -416,7 +500,13 @@ def test_no_placement_exceeds_a_card_in_any_phase(
                 assert added.memory_mib <= free.memory_mib
             else:
                 assert by_slot
-            assert added.core_percent == 0 or added.core_percent <= free.core_percent
+            is_mig = uuid in case.slices  # there, percents are rounded up
+            has_cores = added.core_percent in range(max(free.core_percent, 0) + 1)
+            assert is_mig or has_cores
+        for uuid, counts in held_slice_counts([allocation]).items():
+            assert set(counts) <= {0, 1}
+            taken = {number for number, count in enumerate(counts) if count}
+            assert taken.isdisjoint(case.cut()[uuid])
 
 
 # Pods that ask for two kinds.
@@ -455,6 +545,7 @@ def _held_together(one: Holding, other: Holding) -> Holding:
         {**one.kubelet_slots, **other.kubelet_slots},
         quarantined=one.quarantined + other.quarantined,
         hides=one.hides | other.hides,
+        slices={**one.slices, **other.slices},
     )
 
 
@@ -506,7 +597,9 @@ def test_two_kinds_are_judged_as_each_alone(drawn: BothKinds) -> None:
                 _cards_of(choose_devices(fleet, each, name, None)) or ()
                 for each in alone
             ]
-            assert _cards_of(allocation) == tuple(map(frozenset.union, *rows))
+            assert _cards_of(allocation) == tuple(
+                _sorted((*one, *other)) for one, other in zip(*rows, strict=True)
+            )
             scores = [scored(fleet, each, [name], None)[0][1] for each in alone]
             assert score == (sum(scores) + 1) // 2
             continue

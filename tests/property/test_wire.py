@@ -73,9 +73,9 @@ def test_allocation_reads_back(allocation: Allocation) -> None:
     """decode(encode(x)) == x, also through the tolerant reader."""
     text = encode_allocation(allocation, NVIDIA)
     counts = [len(row) for row in allocation]
-    assert decode_rows(text, FIELD, "NVIDIA") == allocation
+    assert decode_rows(text, FIELD, NVIDIA) == allocation
     assert read_allocation(text, counts, NVIDIA) == allocation
-    assert decode_rows(served_rows(text), FIELD, "NVIDIA") == ((),) * len(allocation)
+    assert decode_rows(served_rows(text), FIELD, NVIDIA) == ((),) * len(allocation)
 
 
 @st.composite
@@ -123,7 +123,7 @@ def test_rows_of_two_kinds_read_back(drawn: tuple[PodBuilder, Allocation]) -> No
     assert read.allocation == (allocation if held else None)
     for kind in kinds.KINDS:
         text = encode_allocation(allocation, kind)
-        assert decode_rows(text, FIELD, kind.type_word) == tuple(
+        assert decode_rows(text, FIELD, kind) == tuple(
             tuple(share for share in row if share.kind == kind.type_word)
             for row in allocation
         )

@@ -89,7 +89,7 @@ TEXT_DECODERS: Final[dict[str, Callable[[str], object]]] = {
     "quantity": lambda text: parse_whole(text, FIELD),
     "inventory": lambda text: decode_inventory(text, FIELD, frozenset()),
     "label selector": parse_selector,
-    "rows": lambda text: decode_rows(text, FIELD, "NVIDIA"),
+    "rows": lambda text: decode_rows(text, FIELD, NVIDIA),
 }
 
 

@@ -17,7 +17,7 @@ from tests.builders import node, pod
 from tests.web.conftest import listed
 from tests.web.scheduler import Answer, Scheduler, arguments, binding
 
-NODES = [node("n1").gpu("GPU-a").gpu("GPU-b"), node("n2").gpu("GPU-c", mode="mig")]
+NODES = [node("n1").gpu("GPU-a").gpu("GPU-b"), node("n2").mig("GPU-c")]
 ASKING = (
     pod("p")
     .sidecar("s", gpu=1, gpumem=1000)
@@ -28,6 +28,13 @@ ASKING = (
 )
 BOUND = pod("b").app("a", gpu=1).on("n1").holding("GPU-a,NVIDIA,8000,0:;")
 BOUND = BOUND.running("a").sandbox().phase("Running")
+CUT = pod("c").app("a", gpu=1).on("n2").holding("GPU-c,NVIDIA,5120,15:;")
+CUT = CUT.annotations(
+    {
+        "hami.io/vgpu-mig-allocations": '[{"gpuUUID":"GPU-c","profile":"1g.5gb",'
+        '"placement":{"start":6,"size":1}}]'
+    }
+)
 ROUTES = ("/filter", "/prioritize", "/bind", "/pods")
 
 VALID = [
@@ -38,6 +45,7 @@ VALID = [
     binding(BOUND.uid("other"), "n1"),
     pod("new").app("a", gpu=1, gpumem=3000).build(),
     BOUND.build(),
+    CUT.build(),
 ]
 WORDS = st.sampled_from(
     [

@@ -19,6 +19,7 @@ from tests.values import (
     N1,
     N2,
     N3,
+    a100,
     app,
     card,
     fleet_of,
@@ -143,26 +144,29 @@ def test_a_freed_column_is_used_again_with_nothing_left_in_it() -> None:
     """Another node takes the place of one that is gone; all of it is new."""
     sick = card("GPU-s", is_healthy=False, is_cordoned=True, mode="mig", model="Old")
     fleet = fleet_of(
-        [node(N1, sick, card("GPU-t", index=1)), node(N2, A, B)],
+        [node(N1, sick, a100("GPU-t", index=1)), node(N2, A, a100("GPU-b", index=1))],
         [
             held(N1, {"GPU-s": Usage(5, 5_000, 50)}, kubelet=5),
+            held(N1, {"GPU-t": Usage(1)}, slices={"GPU-t": (0, 2, 1)}),
             Holding(N1, {}, quarantined=(DeviceUUID("GPU-s"),)),
             Holding(N1, {}, hides=GPUS),
         ],
     )
     fleet.remove(N1)
-    fleet.put(node(N3, card("GPU-c"), card("GPU-d", index=1)), [])
+    fleet.put(node(N3, card("GPU-c"), a100("GPU-d", index=1)), [])
     cards = cards_of(fleet, N3)
     (bucket,) = fleet.of(GPU)._buckets
     assert bucket.cards().node_count == 2
     assert totals_of(fleet, N3) == NodeTotals(
         {DeviceUUID("GPU-c"): Usage(), DeviceUUID("GPU-d"): Usage()}, frozenset(), 0, 0
     )
-    assert not (cards.is_unhealthy | cards.is_cordoned | cards.is_mig).any()
+    assert not (cards.is_unhealthy | cards.is_cordoned).any()
+    assert cards.is_mig[:, 0].tolist() == [False, True]
+    assert not cards.held_slices().any()
     assert [
         cards.interned.models.by_code[code] for code in cards.model_codes[:, 0]
-    ] == ["NVIDIA A10"] * 2
-    assert cards.allocatable_slots.tolist() == [20]
+    ] == ["NVIDIA A10", "NVIDIA A100-SXM4-40GB"]
+    assert cards.allocatable_slots.tolist() == [17]
 
 
 def test_an_empty_column_has_no_cards() -> None:

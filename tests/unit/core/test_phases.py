@@ -95,6 +95,11 @@ def memory(charge: dict[DeviceUUID, Usage], device_uuid: DeviceUUID = GPU_A) -> 
     return charge[device_uuid].memory_mib if device_uuid in charge else 0
 
 
+def cut(lifetime: Lifetime, memory_mib: int) -> ContainerUsage:
+    """Hold an instance of a card in MIG mode."""
+    return ContainerUsage(lifetime, {}, {GPU_A: Usage(1, memory_mib, 15)})
+
+
 # What a pod is charged before anything is known of its life.
 
 
@@ -108,6 +113,21 @@ class Peak:
 
 
 PEAKS = {
+    "instances are there side by side, whoever runs": Peak(
+        (
+            cut(Lifetime.INIT, 5_000),
+            cut(Lifetime.INIT, 20_000),
+            cut(Lifetime.SIDECAR, 5_000),
+            cut(Lifetime.APP, 10_000),
+        ),
+        {GPU_A: Usage(4, 40_000, 60)},
+        {GPU_A: Usage(4, 40_000, 60)},
+    ),
+    "an instance beside shares of another card": Peak(
+        (init(20_000, on=GPU_B), cut(Lifetime.INIT, 5_000), app(10_000, on=GPU_B)),
+        {GPU_A: Usage(1, 5_000, 15), GPU_B: Usage(1, 20_000, 0)},
+        {GPU_A: Usage(1, 5_000, 15), GPU_B: Usage(1, 10_000, 0)},
+    ),
     "a sidecar and an app add up": Peak(
         (sidecar(4_000, 40), app(4_000, 40)),
         {GPU_A: Usage(2, 8_000, 80)},
@@ -585,3 +605,11 @@ def test_release_changes_nothing_for_a_pod_whose_inits_are_sidecars() -> None:
     for status in (PodStatus(), shows(RUNNING, RUNNING, RUNNING)):
         for release in Release:
             assert memory(charge_now(containers, status, release)) == 15_000
+
+
+def test_an_exit_gives_no_instance_back() -> None:
+    """The plugin takes it apart when the pod ends; the end gives back all."""
+    pod = (cut(Lifetime.INIT, 20_000), init(5_000), cut(Lifetime.APP, 10_000))
+    status = shows(exited(), exited(), RUNNING)
+    assert charge_now(pod, status) == {GPU_A: Usage(2, 30_000, 30)}
+    assert charge_now(pod, replace(status, phase=PodPhase.SUCCEEDED)) == {}

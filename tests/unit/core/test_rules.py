@@ -105,8 +105,8 @@ CARDS = {
     "a cordoned card takes no new work": Asked(
         (card("GPU-a", is_cordoned=True),), unresolvable="CardCordoned"
     ),
-    "a card in MIG mode is refused by name": Asked(
-        (card("GPU-a", mode="mig"),), unresolvable="CardMigModeUnsupported"
+    "a card in MIG mode that registers no profiles has no place for anybody": Asked(
+        (card("GPU-a", mode="mig"),), unresolvable="CardMigTopologyInfeasible"
     ),
     "a card in MPS mode serves": Asked((card("GPU-a", mode="mps"),)),
     "a card without a mode serves": Asked((card("GPU-a", mode=""),)),

@@ -18,6 +18,7 @@ from extender.core.model import (
     Release,
     RunState,
     SandboxReadiness,
+    Share,
     UnreadableAllocation,
     Usage,
 )
@@ -32,7 +33,7 @@ from extender.state.events import (
     Reserved,
     Unreserved,
 )
-from extender.state.holdings import Footing, Reservation, Standing
+from extender.state.holdings import Effect, Footing, Reservation, Standing, effect_of
 from extender.state.ledger import Ledger
 from extender.verbs.filter import filter_nodes
 from tests.values import (
@@ -41,10 +42,12 @@ from tests.values import (
     IDLE_APP,
     N1,
     N2,
+    a100,
     app,
     card,
     held,
     init,
+    instance,
     node,
     pod,
     request,
@@ -948,4 +951,28 @@ def test_a_reservation_of_other_rows_than_containers_counts_nowhere() -> None:
     ledger = ledger_after(Reserved(UNBOUND, N1, ROWS))
     ledger.apply(PodSeen(pod("p", two)))
     assert used(ledger)[1] == 0
+    assert audit(ledger) == []
+
+
+def test_other_slices_make_room() -> None:
+    """An edit that gives some up comes before what takes them, when events are many."""
+    one = held(N1, {"GPU-a": Usage(1)}, slices={"GPU-a": (1, 1)})
+    fewer = held(N1, {"GPU-a": Usage(1)}, slices={"GPU-a": (1,)})
+    assert effect_of(one, fewer) is Effect.MAKES_ROOM
+    assert effect_of(fewer, one) is Effect.MAKES_NONE
+
+
+def test_an_edited_instance_counts_at_both_places() -> None:
+    """Nobody knows which the pod has; a restart goes by what is written then."""
+    first, second = (
+        Share(GPU_A, 4_864, 15, GPU, instance=instance("1g.5gb", start, 1))
+        for start in (0, 3)
+    )
+    shown = pod("cut", request(app(4_000)), on=N1, allocation=((first,),))
+    ledger = ledger_after(NodeSeen(node(N1, a100("GPU-a"))), PodSeen(shown))
+    ledger.apply(PodSeen(replace(shown, allocation=((second,),))))
+    totals = totals_of(ledger.fleet, N1)
+    assert totals is not None
+    assert totals.slices == {GPU_A: (1, 0, 0, 1)}
+    assert totals.used[GPU_A] == Usage(1, 4_864, 15)
     assert audit(ledger) == []

@@ -29,9 +29,11 @@ from extender.state.overfull import Cause
 from tests.values import (
     N1,
     N2,
+    a100,
     app,
     card,
     init,
+    instance,
     node,
     pod,
     request,
@@ -217,3 +219,24 @@ def test_a_recount_that_finds_too_much_is_no_inheritance() -> None:
     assert causes(ledger) == {}
     ledger.apply(Recount())
     assert causes(ledger) == {"GPU-a": "placed"}
+
+
+def cut(name: str, start: int) -> Pod:
+    """Hold an instance of two slices."""
+    (share,) = row(("GPU-m", 9_984, 29))
+    own = replace(share, instance=instance("2g.10gb", start, 2))
+    return pod(name, request(app(9_000)), on=N1, allocation=((own,),))
+
+
+def test_slices_that_two_pods_hold() -> None:
+    """Somebody bound the second there, beside the first's place."""
+    ledger = Ledger()
+    ledger.apply(NodeSeen(node(N1, a100("GPU-m"))))
+    ledger.apply(PodSeen(cut("p", 0)))
+    ledger.apply(Synced())
+    ledger.apply(PodSeen(cut("q", 2)))
+    assert causes(ledger) == {}
+    ledger.apply(PodSeen(cut("r", 1)))
+    assert causes(ledger) == {"GPU-m": "placed"}
+    ledger.apply(PodGone(PodUID("uid-r")))
+    assert causes(ledger) == {}

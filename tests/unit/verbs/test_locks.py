@@ -74,6 +74,21 @@ CASES: Final = {
     "bound here, running": Case(
         _OWNER.on("n1").annotations(_ROWS).phase("Running"), young=True, old=True
     ),
+    "bound here, its plugin serves static MIG and writes nothing: an init runs": Case(
+        _OWNER.on("n1").annotations(_ROWS | _ALLOCATING).init("i").running("i"),
+        young=True,
+        old=True,
+    ),
+    "bound here, the like, before its image is pulled": Case(
+        _OWNER.on("n1").annotations(_ROWS | _ALLOCATING).sandbox(),
+        young=True,
+        old=True,
+    ),
+    "bound here, the like, before its sandbox is up": Case(
+        _OWNER.on("n1").annotations(_ROWS | _ALLOCATING).sandbox(ready=False),
+        young=False,
+        old=False,
+    ),
     "bound here, failed unserved": Case(
         _OWNER.on("n1").annotations(_ROWS).phase("Failed"), young=True, old=True
     ),

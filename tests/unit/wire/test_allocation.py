@@ -68,7 +68,7 @@ EXAMPLES: dict[str, tuple[str, Allocation]] = {
 def test_text_and_allocation_are_the_same(text: str, allocation: Allocation) -> None:
     """What is written is what the device plugin expects, and reads back the same."""
     assert encode_allocation(allocation, NVIDIA) == text
-    assert decode_rows(text, FIELD, "NVIDIA") == allocation
+    assert decode_rows(text, FIELD, NVIDIA) == allocation
 
 
 @pytest.mark.parametrize(("text", "allocation"), EXAMPLES.values(), ids=EXAMPLES)
@@ -91,7 +91,7 @@ TOLERATED = {
 def test_text_is_readable_as_in_hami(text: str, row_count: int) -> None:
     """Where HAMi's reader is lenient without guessing, so is ours."""
     expected = ((on("GPU-a", 1, 2),), (on("GPU-b", 3, 4),))
-    assert decode_rows(text, FIELD, "NVIDIA") == expected[:row_count]
+    assert decode_rows(text, FIELD, NVIDIA) == expected[:row_count]
 
 
 UNREADABLE = {
@@ -125,7 +125,7 @@ UNREADABLE = {
 def test_unreadable_text_is_refused_as_a_whole(text: str, named: str) -> None:
     """The error names the container's index and the field; nothing is left out."""
     with pytest.raises(BadAnnotation) as refused:
-        decode_rows(text, FIELD, "NVIDIA")
+        decode_rows(text, FIELD, NVIDIA)
     assert refused.value.field == f"{FIELD}{named}"
 
 
@@ -292,5 +292,5 @@ def test_kinds_that_count_no_memory_hold_none() -> None:
     for word, kind in SHIPPED.items():
         assert kind.counts_memory == (word not in {"Vastai", "Biren"})
     assert read_allocation(text, [1], SHIPPED["Vastai"]) == (
-        (Share(DeviceUUID("va-0"), 0, 0, "Vastai"),),
+        (Share(DeviceUUID("va-0"), 0, 0, "Vastai", is_kept=True),),
     )

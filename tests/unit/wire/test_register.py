@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from extender.core.mig import MigPlacement, MigProfile
 from extender.core.model import MAX_INT32, Device, DeviceUUID, Usage
 from extender.errors import BadAnnotation
 from extender.wire.register import decode_inventory
@@ -130,7 +131,97 @@ def test_inventory_reads_as(text: str, expected: tuple[Device, ...]) -> None:
     assert decode_inventory(text, FIELD, cordoned) == expected
 
 
+def mig(profiles: object, **changes: object) -> str:
+    """Write one card in MIG mode."""
+    return listed(element(mode="mig", migProfiles=profiles, **changes))
+
+
+SMALL = {"name": "1g.5gb", "memoryMB": 4_864, "core": 15, "sliceCount": 1}
+SMALL_PLACES = [{"start": 6, "size": 1}, {"size": 1}]
+LARGE = {"name": "7g.40gb", "memoryMB": 40_192, "placements": [{"size": 8}]}
+
+MIG = {
+    "profiles and places in any order; zeros may be missing": (
+        mig([LARGE, {**SMALL, "placements": SMALL_PLACES}]),
+        (
+            MigProfile(
+                "1g.5gb", 4_864, 15, 1, (MigPlacement(0, 1), MigPlacement(6, 1))
+            ),
+            MigProfile("7g.40gb", 40_192, 0, 0, (MigPlacement(0, 8),)),
+        ),
+    ),
+    "a profile without places": (
+        mig([SMALL]),
+        (MigProfile("1g.5gb", 4_864, 15, 1, ()),),
+    ),
+    "12 slices, as of a Blackwell": (
+        mig([{**SMALL, "placements": [{"start": 9, "size": 3}]}]),
+        (MigProfile("1g.5gb", 4_864, 15, 1, (MigPlacement(9, 3),)),),
+    ),
+    "none": (mig([]), ()),
+    "null": (mig(None), ()),
+}
+
+
+@pytest.mark.parametrize(("text", "profiles"), MIG.values(), ids=MIG)
+def test_mig_profiles_read_as(text: str, profiles: tuple[MigProfile, ...]) -> None:
+    """Equal cards have equal tables, whichever order they are written in."""
+    (shown,) = decode_inventory(text, FIELD, frozenset())
+    assert (shown.is_mig, shown.mig_profiles) == (True, profiles)
+
+
+def test_static_mig_instances_are_plain_cards() -> None:
+    """Their mode is another word, whatever their ids hold."""
+    text = listed(element(id="MIG-1b6f", mode="hami-core", count=1))
+    (shown,) = decode_inventory(text, FIELD, frozenset())
+    assert not shown.is_mig
+
+
+def placed(**changes: object) -> str:
+    """Write a card of one profile with one odd place."""
+    return mig([SMALL, {**LARGE, "placements": [{"start": 0, "size": 8, **changes}]}])
+
+
+PROFILES = f"{FIELD}[0].migProfiles"
+
 UNREADABLE = {
+    "MIG profiles that are no list": (mig({}), PROFILES),
+    "a MIG profile that is no object": (mig([SMALL, 7]), f"{PROFILES}[1]"),
+    "a MIG profile without a name": (mig([{"memoryMB": 1}]), f"{PROFILES}[0].name"),
+    "a MIG profile named twice": (mig([SMALL, LARGE, SMALL]), f"{PROFILES}[2].name"),
+    "a MIG profile without memory": (
+        mig([{"name": "1g.5gb"}]),
+        f"{PROFILES}[0].memoryMB",
+    ),
+    "a MIG profile with text for memory": (
+        mig([{**SMALL, "memoryMB": "4864"}]),
+        f"{PROFILES}[0].memoryMB",
+    ),
+    "a MIG profile of negative compute": (
+        mig([{**SMALL, "core": -1}]),
+        f"{PROFILES}[0].core",
+    ),
+    "a MIG profile with half a slice": (
+        mig([{**SMALL, "sliceCount": 0.5}]),
+        f"{PROFILES}[0].sliceCount",
+    ),
+    "MIG places that are no list": (
+        mig([{**SMALL, "placements": "0"}]),
+        f"{PROFILES}[0].placements",
+    ),
+    "a MIG place that is no object": (
+        mig([{**SMALL, "placements": [0]}]),
+        f"{PROFILES}[0].placements[0]",
+    ),
+    "a MIG place before the first slice": (
+        placed(start=-1),
+        f"{PROFILES}[1].placements[0].start",
+    ),
+    "a MIG place of no size": (placed(size=0), f"{PROFILES}[1].placements[0].size"),
+    "a MIG place beyond all slices": (
+        placed(start=9),
+        f"{PROFILES}[1].placements[0].size",
+    ),
     "an empty text": ("", FIELD),
     "broken JSON": ('[{"id":"GPU-a"', FIELD),
     "JSON nested too deeply": ("[" * 5000, FIELD),
