@@ -3,7 +3,7 @@
 import asyncio
 import http.client
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import mkdtemp
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from extender.core.kinds import Kind
 from tests.control_plane.component import HOST, Component, free_port
 from tests.control_plane.plane import ControlPlane, User
 
@@ -20,7 +21,10 @@ _READY_SECONDS: Final = 60.0
 
 
 def configuration(
-    kubeconfig: Path, extender_url: str, more_names: Sequence[str] = ()
+    kubeconfig: Path,
+    extender_url: str,
+    more_names: Sequence[str] = (),
+    kinds: Iterable[Kind] = (),
 ) -> dict[str, Any]:
     """Give the project's configuration with the two addresses set.
 
@@ -28,6 +32,7 @@ def configuration(
         kubeconfig: Of the cluster.
         extender_url: The ``urlPrefix``.
         more_names: Each one more profile, with all else as it is by default.
+        kinds: Of device, whose pods are asked about besides those of NVIDIA.
     """
     shipped: dict[str, Any] = yaml.safe_load(CONFIGURATION.read_text(encoding="utf-8"))
     shipped["clientConnection"]["kubeconfig"] = str(kubeconfig)
@@ -35,6 +40,11 @@ def configuration(
     shipped["leaderElection"] = {"leaderElect": False}
     (extender,) = shipped["extenders"]
     extender["urlPrefix"] = extender_url
+    extender["managedResources"] += [
+        {"name": name, "ignoredByScheduler": name != kind.count_resource}
+        for kind in kinds
+        for name in kind.resources
+    ]
     shipped["profiles"] += [{"schedulerName": name} for name in more_names]
     return shipped
 
@@ -53,6 +63,7 @@ async def kube_scheduler(
     *,
     verbosity: int = 2,
     more_names: Sequence[str] = (),
+    kinds: Iterable[Kind] = (),
 ) -> AsyncIterator[Component]:
     """Run kube-scheduler, and wait until it has listed what it needs.
 
@@ -61,11 +72,12 @@ async def kube_scheduler(
         extender_url: The ``urlPrefix``; nothing need listen there for plain pods.
         verbosity: Of its log, in the plane's folder; 5 shows errors of prioritize.
         more_names: Other scheduler names than the configured one that it serves, too.
+        kinds: As for `configuration`.
     """
     folder = Path(mkdtemp(dir=plane.folder, prefix="kube-scheduler-"))
     written = folder / "configuration.yaml"
     kubeconfig = plane.kubeconfig(User.SCHEDULER)
-    settings = configuration(kubeconfig, extender_url, more_names)
+    settings = configuration(kubeconfig, extender_url, more_names, kinds)
     written.write_text(yaml.safe_dump(settings))
     port = free_port()
     command: list[str | Path] = [
