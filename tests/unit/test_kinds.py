@@ -51,6 +51,7 @@ from extender.wire.allocation import allocation_annotations
 from extender.wire.extender_v1 import BindingArgs
 from extender.wire.nodes import decode_node
 from extender.wire.plain_pods import is_plain
+from extender.wire.pods import PodReader
 from tests.builders import Json, PodBuilder, pod
 from tests.kinds import ALPHA, BETA, KINDS, READER, Asks, node_of, pod_of
 from tests.values import N1, N2, N3, N4, fleet_of, held, row, scored, uuids
@@ -781,6 +782,31 @@ def test_each_kind_is_charged_by_its_own_phases() -> None:
         ledger.apply(event)
         assert used(ledger) == expected
         assert audit(ledger) == []
+
+
+def test_inits_of_a_kind_that_gives_nothing_back_are_held_to_the_end() -> None:
+    """Beside the apps, from filter on, and whatever has exited."""
+    kept = Kinds([replace(ALPHA, inits_return=False)])
+    reader = PodReader(kept)
+    made = pod("p").init("i").app("a")
+    asks = {"i": Asks(alpha=1, alpha_mib=14_000), "a": Asks(alpha=1, alpha_mib=10_000)}
+    wanted = reader.read(pod_of(made, asks))
+    full = shown(N1, {"A-0": 24_000}, {})
+    fitting = filter_nodes(fleet_of([full]), wanted, [N1], None).fitting
+    less = filter_nodes(fleet_of([shown(N1, {"A-0": 23_999}, {})]), wanted, [N1], None)
+    assert (fitting, less.fitting) == ([N1], [])
+    allocation = choose_devices(fleet_of([full]), wanted, N1, None)
+    assert allocation is not None
+    (kind,) = kept
+    rows = allocation_annotations([kind], N1, allocation, 0)
+    running = made.on("n1").annotations(rows).phase("Running")
+    running = running.exited("i").running("a")
+    holder = reader.read(pod_of(running, asks))
+    assert holder.allocation == allocation
+    ledger = ledger_of(full, holder)
+    held_there = ledger.fleet.totals(N1)["Alpha"].used[A_0]
+    assert held_there == Usage(2, 24_000, held_there.core_percent)
+    assert audit(ledger) == []
 
 
 def test_a_reservation_holds_of_both_kinds() -> None:
