@@ -108,22 +108,35 @@ def print_placed(
 
 def _containers_table(pod: Pod, index_of: Mapping[DeviceUUID, int]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    kinds = {share.kind for row in _allocation(pod) for share in row}
     table.add_column("container")
     table.add_column("lifetime")
+    if len(kinds) > 1:
+        table.add_column("kind")
     table.add_column("cards")
     table.add_column("memory MiB each", justify="right")
     table.add_column("cores % each", justify="right")
     for container, row in zip(pod.containers, _allocation(pod), strict=True):
-        cards = ", ".join(_card(share, index_of) for share in row)
-        first = row[0] if row else None
-        table.add_row(
-            printable(container.name),
-            container.lifetime.value,
-            cards or "-",
-            str(first.memory_mib) if first else "-",
-            str(first.core_percent) if first else "-",
-        )
+        named = (printable(container.name), container.lifetime.value)
+        for kind, shares in _by_kind(row).items():
+            first = shares[0] if shares else None
+            table.add_row(
+                *named,
+                *([kind] if len(kinds) > 1 else []),
+                ", ".join(_card(share, index_of) for share in shares) or "-",
+                str(first.memory_mib) if first else "-",
+                str(first.core_percent) if first else "-",
+            )
+            named = ("", "")
     return table
+
+
+def _by_kind(row: Row) -> dict[str, list[Share]]:
+    """Tell the kinds of a row apart; one without cards is of none."""
+    found: dict[str, list[Share]] = {}
+    for share in row:
+        found.setdefault(share.kind, []).append(share)
+    return found or {"-": []}
 
 
 def _card(share: Share, index_of: Mapping[DeviceUUID, int]) -> str:

@@ -418,3 +418,35 @@ def test_real_command_prints_plain_text_into_a_pipe() -> None:
     outcome = subprocess_of(*as_json)
     assert outcome == gpu_extender(*as_json)
     assert violations("schedule", outcome.json) == []
+
+
+def test_cards_of_two_kinds_are_told_apart(tmp_path: Path) -> None:
+    """Line by line, with the kind beside them; both have a card 0."""
+    shown = node("n1").gpu("GPU-a").build()
+    register = "DCU-0,4,65520,100,Z100L,0,true:"
+    shown["metadata"]["annotations"]["hami.io/node-dcu-register"] = register
+    shown["status"]["allocatable"]["hygon.com/dcunum"] = "4"
+    wanted = pod("p").app("a").app("b").build()
+    limits = {
+        "nvidia.com/gpu": "1",
+        "nvidia.com/gpumem": "3000",
+        "hygon.com/dcunum": "1",
+        "hygon.com/dcumem": "4000",
+        "hygon.com/dcucores": "60",
+    }
+    wanted["spec"]["containers"][0]["resources"] = {"limits": limits}
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": [shown]}))
+    config = EXAMPLE.parent / "device-config.yaml"
+    outcome = gpu_extender(
+        *("schedule", "-f", "-", "--cluster", file, "--device-config", config),
+        stdin=json.dumps(wanted),
+    )
+    assert outcome.code == 0
+    lines = [" ".join(line.split()) for line in outcome.out.splitlines()]
+    assert lines[1:5] == [
+        "container lifetime kind cards memory MiB each cores % each",
+        "a app NVIDIA 0 3000 0",
+        "DCU 0 4000 60",
+        "b app - - - -",
+    ]
