@@ -13,6 +13,7 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.mig import NO_INSTANCE, MigPlacement
 from extender.core.model import (
+    ANY_DEVICE,
     NOTHING,
     Allocation,
     ContainerUsage,
@@ -42,6 +43,7 @@ from tests.oracles import (
     Loaded,
     Placed,
     for_inits_only,
+    kubelet_slots,
     node_score,
     place_greedily,
     timeline_effective,
@@ -551,9 +553,14 @@ def _held_together(one: Holding, other: Holding) -> Holding:
 
 @st.composite
 def cases_of_both(draw: st.DrawFn) -> BothKinds:
-    """Draw a pod that asks for both kinds; one node in eight has only the first."""
+    """Draw a pod that asks for both kinds; one node in eight has only the first.
+
+    Half of the pods ask for little, since few others fit by both.
+    """
     request, cases = draw(fleet_cases(most_nodes=3))
     other = draw(other_requests(request).filter(lambda asked: asked.asks_for_devices))
+    if draw(st.booleans()):
+        request, other = _for_little(request), _for_little(other)
     return BothKinds(
         (request, other),
         {
@@ -566,6 +573,22 @@ def cases_of_both(draw: st.DrawFn) -> BothKinds:
             for case in cases
         },
     )
+
+
+def _for_little(request: PodRequest) -> PodRequest:
+    """Ask for one card at most in each container, of any, and for a part of it."""
+    asked = tuple(
+        replace(
+            each,
+            count=min(each.count, 1),
+            memory_mib=each.memory_mib and min(each.memory_mib, 2_000),
+            memory_percent=min(each.memory_percent, 10),
+            core_percent=min(each.core_percent, 10),
+        )
+        for each in request.containers
+    )
+    slots = kubelet_slots(request.lifetimes, asked)
+    return replace(request, containers=asked, selection=ANY_DEVICE, kubelet_slots=slots)
 
 
 @given(cases_of_both())
@@ -585,6 +608,11 @@ def test_two_kinds_are_judged_as_each_alone(drawn: BothKinds) -> None:
         failed = [each.failed[name] for each in told if each.failed]
         if Reason.SEARCH_EXHAUSTED.value in failed:
             return  # both kinds have the steps of one
+        own = [fleet_of([] if case is None else [case]) for case in drawn.cases[name]]
+        assert told == [
+            filter_nodes(of_kind, each, [name], None)
+            for of_kind, each in zip(own, alone, strict=True)
+        ]
         event(f"refused by {len(failed)}; hopeless by {len(hopeless)}")
         decision = filter_nodes(fleet, asking, [name], None)
         allocation = choose_devices(fleet, asking, name, None)

@@ -51,6 +51,7 @@ from extender.wire.allocation import allocation_annotations
 from extender.wire.extender_v1 import BindingArgs
 from extender.wire.nodes import decode_node
 from extender.wire.plain_pods import is_plain
+from extender.wire.pod_settings import release_annotations
 from extender.wire.pods import PodReader
 from tests.builders import Json, PodBuilder, pod
 from tests.kinds import ALPHA, BETA, KINDS, READER, Asks, node_of, pod_of
@@ -182,6 +183,35 @@ def test_a_kind_that_a_pod_does_not_name_is_no_request(
     assert is_plain(printed, KINDS) == (not kinds)
 
 
+def test_a_kind_of_which_a_pod_names_no_card_is_no_asking() -> None:
+    """It has a request, by which it asks for nothing; the other one counts."""
+    read = READER.read(beta_beside_no_alpha(pod("p").app("a")))
+    assert [each.kind for each in read.requests] == ["Alpha", "Beta"]
+    assert [each.kind for each in read.asking] == ["Beta"]
+    assert read.asks_for_devices
+    assert read.kubelet_slots == {"Beta": 1}
+    assert judged(fleet_of([shown(N1, None, {"B-0": 16_000})]), read).fitting == [N1]
+
+
+def beta_beside_no_alpha(made: PodBuilder) -> Json:
+    """Print a pod whose app asks for the second kind, and for 0 of the first."""
+    printed = pod_of(made, {"a": BETA_ONLY})
+    printed["spec"]["containers"][0]["resources"]["limits"]["alpha.example/card"] = "0"
+    return printed
+
+
+@pytest.mark.parametrize("asks", [ALPHA_ONLY, BETA_ONLY, BOTH])
+def test_release_is_fixed_where_an_init_asks_for_any_kind(asks: Asks) -> None:
+    """The charge depends on it."""
+    made = pod("p").init("i").app("a")
+    annotation = {"gpu-extender/release": "after-init"}
+    for others in (ALPHA_ONLY, BETA_ONLY):
+        of_init = READER.read(pod_of(made, {"i": asks, "a": others}))
+        assert release_annotations(of_init) == annotation
+        of_app = READER.read(pod_of(made, {"a": asks}))
+        assert release_annotations(of_app) == {}
+
+
 def test_the_order_of_a_pods_kinds_is_that_of_all() -> None:
     """Whatever its containers name first."""
     asks = {"a": BETA_ONLY, "b": ALPHA_ONLY}
@@ -242,6 +272,19 @@ def test_a_register_that_cannot_be_read_refuses_its_kind_only() -> None:
     unreadable = {N1: "NodeRegistrationUnreadable"}
     assert judged(fleet, asking(asks=BETA_ONLY)).unresolvable == unreadable
     assert judged(fleet, asking()).unresolvable == unreadable
+
+
+def test_a_silent_plugin_takes_only_its_own_cards_away() -> None:
+    """They are registered, and do not count."""
+    printed = node_of("n1", {"A-0": 24_000}, {"B-0": 16_000})
+    printed["status"]["allocatable"]["beta.example/card"] = "0"
+    read = decode_node(printed, KINDS)
+    assert [device.device_uuid for device in read.devices] == [A_0, B_0]
+    assert [device.device_uuid for device in read.usable_devices] == [A_0]
+    fleet = fleet_of([read])
+    assert judged(fleet, asking(asks=ALPHA_ONLY)).fitting == [N1]
+    unregistered = {N1: "node unregistered"}
+    assert judged(fleet, asking(asks=BETA_ONLY)).unresolvable == unregistered
 
 
 def test_an_id_under_two_kinds_is_refused_by_name_for_both() -> None:
@@ -859,6 +902,24 @@ def test_room_of_a_nominated_pod_is_kept_of_both_kinds() -> None:
     assert kept_from(ledger, Asks(alpha=1, alpha_mib=4_000)) == {}
 
 
+def test_room_of_a_nominated_pod_follows_cards_of_every_kind() -> None:
+    """It is worked out anew when its victim leaves any of them, and not kept twice."""
+    victim = bound("victim", Asks(beta=1), {BETA_ROWS: "B-0,Beta,16000,0:;"})
+    ledger = ledger_of(shown(N1, {"A-0": 24_000}, {"B-0": 16_000, "B-1": 16_000}))
+    for event in (
+        PodSeen(victim),
+        PodSeen(bound("other", Asks(beta=1), {BETA_ROWS: "B-1,Beta,16000,0:;"})),
+        PodSeen(nominated(Asks(alpha=1, alpha_mib=1_000, beta=1, beta_mib=16_000))),
+    ):
+        ledger.apply(event)
+    room = NominatedRoom(ledger)
+    late = asking("late", BETA_ONLY)
+    room.held_against(late)
+    ledger.apply(PodGone(PodUID(pod("other").pod_uid)))
+    (held_there,) = room.held_against(late)
+    assert set(held_there.charge) == {A_0, B_1}
+
+
 def test_room_of_a_nominated_pod_is_kept_where_its_kind_is_free() -> None:
     """On the idle card, though the victim of the other kind is still there."""
     ledger = ledger_of(
@@ -951,17 +1012,23 @@ def test_a_person_is_told_of_which_kind_no_card_counts(
     assert verdict.problem == problem
 
 
-async def test_a_pod_of_two_kinds_is_bound_and_served(tmp_path: Path) -> None:
-    """Both annotations are there; only one kind had rows left to allocate."""
-    printed = pod_of(ARRANGED, ARRANGED_ASKS)
-    items = [node_of("n1", {"A-0": 24_000, "A-1": 24_000}, {"B-0": 16_000}), printed]
-    file = tmp_path / "dump.json"
+def embedded(directory: Path, *items: Json) -> tuple[Extender, EmbeddedCluster]:
+    """Start an extender on a cluster of these objects."""
+    file = directory / "dump.json"
     file.write_text(json.dumps({"kind": "List", "items": items}))
     cluster = EmbeddedCluster(READER)
     cluster.load([file])
     extender = Extender(cluster, READER, lambda: 7.0)
     cluster.listen(extender.take_in)
     extender.mark_synced()
+    return extender, cluster
+
+
+async def test_a_pod_of_two_kinds_is_bound_and_served(tmp_path: Path) -> None:
+    """Both annotations are there; only one kind had rows left to allocate."""
+    printed = pod_of(ARRANGED, ARRANGED_ASKS)
+    on = node_of("n1", {"A-0": 24_000, "A-1": 24_000}, {"B-0": 16_000})
+    extender, cluster = embedded(tmp_path, on, printed)
     args = BindingArgs("p", "default", PodUID(ARRANGED.pod_uid), N1)
     assert await extender.bind(args) == ""
     (kept,) = cluster.pod_objects()
@@ -973,3 +1040,18 @@ async def test_a_pod_of_two_kinds_is_bound_and_served(tmp_path: Path) -> None:
     assert annotations["hami.io/bind-phase"] == "success"
     assert used(extender.ledger) == {"A-0": 9_000, "A-1": 9_000, "B-0": 6_000}
     assert audit(extender.ledger) == []
+
+
+async def test_nothing_is_written_of_a_kind_that_is_not_asked_for(
+    tmp_path: Path,
+) -> None:
+    """A count of 0 is as good as none."""
+    printed = beta_beside_no_alpha(pod("p").app("a"))
+    extender, cluster = embedded(tmp_path, node_of("n1", {}, {"B-0": 16_000}), printed)
+    args = BindingArgs("p", "default", PodUID(pod("p").pod_uid), N1)
+    assert await extender.bind(args) == ""
+    (kept,) = cluster.pod_objects()
+    text = json.dumps(kept)
+    assert "B-0,Beta,4000,0:;" in text
+    assert ALPHA_ROWS not in text
+    assert ALPHA_TO_ALLOCATE not in text
