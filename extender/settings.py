@@ -11,6 +11,7 @@ from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy, Release
 from extender.core.policies import Burst
 from extender.errors import SettingsError
+from extender.verbs.admit import Schedulers
 from extender.verbs.exact import Mode
 from extender.wire.label_selector import EVERYTHING, LabelSelector
 from extender.wire.pods import PodReader
@@ -54,6 +55,25 @@ class SchedulingSettings:
         return PodReader(
             Kinds(self.kinds), self.device_policy, self.node_policy, self.release
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionSettings:
+    """Which pods the admission webhook takes over."""
+
+    scheduler_names: tuple[str, ...] = ("gpu-scheduler",)
+    """Of the schedulers that ask this extender; at least one. The first is written into
+    pods that ask for devices. The default is that of config/kube-scheduler.yaml."""
+
+    force_overwrite_default_scheduler: bool = True
+    """Whether pods of ``default-scheduler`` are taken over. The API server writes that
+    name into every pod that has none, so without it only pods that name one of ours are
+    looked at. HAMi's default."""
+
+    @property
+    def schedulers(self) -> Schedulers:
+        """Whose pods are ours."""
+        return Schedulers(self.scheduler_names, self.force_overwrite_default_scheduler)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +201,7 @@ class Settings:
 
     http: HttpSettings = field(default_factory=HttpSettings)
     scheduling: SchedulingSettings = field(default_factory=SchedulingSettings)
+    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
     bind: BindSettings = field(default_factory=BindSettings)
     waking: WakingSettings = field(default_factory=WakingSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)

@@ -14,6 +14,7 @@ from extender.cli.options import (
     optional_cluster_option,
     policy_options,
     release_option,
+    scheduler_options,
 )
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
@@ -23,6 +24,7 @@ from extender.core.policies import Burst
 from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
+    AdmissionSettings,
     SchedulingSettings,
     Settings,
     http_settings,
@@ -99,6 +101,7 @@ from extender.wire.label_selector import LabelSelector
     help="filter returns every node that fits, and scores decide; or, as HAMi's does, "
     "exactly one, by our score alone.",
 )
+@scheduler_options
 @node_selector_option
 @policy_options
 @release_option
@@ -114,6 +117,8 @@ def serve(
     client_names: tuple[str, ...],
     burst: str,
     mode: str,
+    scheduler_names: tuple[str, ...],
+    force_overwrite_default_scheduler: bool,
     node_selector: LabelSelector,
     device_policy: DevicePolicy,
     node_policy: str,
@@ -156,6 +161,10 @@ def serve(
     settings = Settings(
         http=http_settings(listen, tls),
         scheduling=scheduling,
+        admission=AdmissionSettings(
+            scheduler_names=scheduler_names,
+            force_overwrite_default_scheduler=force_overwrite_default_scheduler,
+        ),
         device_config=device_config,
     )
     if not cluster_files:
@@ -167,12 +176,12 @@ def serve(
 
 
 def _announce(url: str) -> None:
-    click.echo(f"serving on {url}: POST /filter /prioritize /bind /pods")
+    click.echo(f"serving on {url}: POST /filter /prioritize /bind /webhook /pods")
     click.echo("                  GET  /pods /healthz /readyz    Ctrl-C stops")
 
 
 def _announce_kube(url: str) -> None:
-    click.echo(f"serving on {url}: POST /filter /prioritize /bind")
+    click.echo(f"serving on {url}: POST /filter /prioritize /bind /webhook")
     click.echo("                  GET  /healthz /readyz    Ctrl-C stops")
 
 

@@ -21,3 +21,9 @@ class ResourceClaim:
     percentage: int | None = None
     cores: int | None = None
     shares_in_software: bool = False
+
+    @property
+    def names_any(self) -> bool:
+        """Whether any amount is named, 0 too."""
+        amounts = (self.count, self.memory, self.percentage, self.cores)
+        return any(amount is not None for amount in amounts)

@@ -16,6 +16,7 @@ from extender.web.audit import encode_audit
 from extender.web.clients import known_clients_only
 from extender.web.errors import answer_errors
 from extender.web.local import check_local
+from extender.web.webhook import add_webhook
 from extender.wire.extender_v1 import (
     ExtenderArgs,
     decode_binding_args,
@@ -62,6 +63,7 @@ def build_app(
     app.router.add_post("/filter", _filter)
     app.router.add_post("/prioritize", _prioritize)
     app.router.add_post("/bind", _bind)
+    add_webhook(app, extender.admitter)
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
     app.router.add_get("/metrics", _metrics)

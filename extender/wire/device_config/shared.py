@@ -13,6 +13,7 @@ from extender.core.kinds import (
     RequestRule,
     ServedBy,
     SideAnnotations,
+    WrittenAmounts,
 )
 from extender.wire.device_config.block import Block
 from extender.wire.device_config.nvidia import named
@@ -106,6 +107,10 @@ def mthreads_kinds(block: Block) -> Iterator[Kind]:
         whole_card_cores=_MTHREADS_CORES,
         serves_one_container=True,
         served_by=ServedBy.NOTHING,
+        admission=Admission(
+            amounts=WrittenAmounts.WHOLE_DEVICES,
+            count_annotation="mthreads.com/request-gpu-num",
+        ),
     )
     _need_cores_to_count_cards(block, kind)
     yield from named(block, kind, "resourceCountName")
@@ -151,6 +156,9 @@ def metax_shared_kinds(block: Block) -> Iterator[Kind]:
         ),
         memory_notation=MemoryNotation.GIB_OR_BYTES,
         default_core_percent=100,
+        admission=Admission(
+            annotations=(("metax-tech.com/sgpu-qos-policy", "best-effort"),)
+        ),
     )
     yield from named(block, kind, "resourceVCountName")
 
@@ -197,6 +205,10 @@ def iluvatar_kinds(block: Block) -> Iterator[Kind]:
         avoid_uuid_annotation=f"hami.io/no-use-{word}-uuid",
         memory_factor=_ILUVATAR_UNIT_MIB,
         rules=(RequestRule.SEVERAL_ALL_CORES,),
+        admission=Admission(
+            amounts=WrittenAmounts.ALL_CORES_OF_SEVERAL,
+            container_name_env="SOL_CONTINER_NAME",
+        ),
     )
     yield from named(block, kind, "resourceCountName")
 
@@ -242,6 +254,9 @@ def vnpu_kinds(block: Block, *, is_software_everywhere: bool) -> Iterator[Kind]:
         whole_card_mib=whole,
         most_memory_mib=max(block.number("memoryCapacity", default=whole), whole),
         admission=Admission(
+            least_count=2 if pairs else 1,
+            amounts=WrittenAmounts.RAISED_MEMORY,
+            hidden_env=("ASCEND_VISIBLE_DEVICES", ""),
             overwrites_env=block.flag("overwriteEnv"),
             runtime_class_name=block.text("runtimeClassName"),
         ),

@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from extender.core.kinds import NVIDIA, Admission, Kind, MemorySize, RequestRule
+from extender.core.kinds import NVIDIA, Kind, MemorySize, RequestRule
 from extender.errors import BadDeviceConfig
 from extender.wire.device_config import read_device_config
 from extender.wire.device_config.document import MOST_BYTES
@@ -103,7 +103,8 @@ def test_nvidia_block_is_read() -> None:
         memory_factor=1024,
         default_memory_mib=4096,
         default_core_percent=20,
-        admission=Admission(
+        admission=replace(
+            NVIDIA.admission,
             default_count=2,
             priority_resource="x.com/priority",
             overwrites_env=True,
