@@ -5,6 +5,7 @@ import http.client
 import os
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -40,10 +41,16 @@ class GpuExtender:
     """An extender that serves on one address, also after it was killed and started."""
 
     def __init__(
-        self, folder: Path, kubeconfig: Path, options: Sequence[str] = ()
+        self,
+        folder: Path,
+        kubeconfig: Path,
+        options: Sequence[str] = (),
+        trust: ssl.SSLContext | None = None,
     ) -> None:
         self._port = free_port()
-        self.url = f"http://{HOST}:{self._port}"
+        self._trust = trust
+        scheme = "http" if trust is None else "https"
+        self.url = f"{scheme}://{HOST}:{self._port}"
         command: list[str | Path] = [
             # A proxy of this machine must not come between it and loopback.
             *("env", f"no_proxy={HOST}"),
@@ -88,7 +95,7 @@ class GpuExtender:
             time.sleep(_POLL_SECONDS)
 
     def _is_ready(self) -> bool:
-        connection = http.client.HTTPConnection(HOST, self._port, timeout=5)
+        connection = self._connection()
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == http.client.OK
@@ -96,6 +103,13 @@ class GpuExtender:
             return False
         finally:
             connection.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._trust is None:
+            return http.client.HTTPConnection(HOST, self._port, timeout=5)
+        return http.client.HTTPSConnection(
+            HOST, self._port, timeout=5, context=self._trust
+        )
 
 
 @asynccontextmanager
@@ -105,6 +119,7 @@ async def gpu_extender(
     user: User = User.ADMIN,
     kubeconfig: Path | None = None,
     options: Sequence[str] = (),
+    trust: ssl.SSLContext | None = None,
 ) -> AsyncIterator[GpuExtender]:
     """Run the extender, ready to serve.
 
@@ -113,9 +128,10 @@ async def gpu_extender(
         user: As whom.
         kubeconfig: Another way to the cluster than the user's own.
         options: Further ones of ``serve``.
+        trust: Whom to believe its certificate, where `options` let it serve HTTPS.
     """
     folder = Path(mkdtemp(dir=plane.folder, prefix="extender-"))
-    extender = GpuExtender(folder, kubeconfig or plane.kubeconfig(user), options)
+    extender = GpuExtender(folder, kubeconfig or plane.kubeconfig(user), options, trust)
     try:
         await extender.start()
         yield extender

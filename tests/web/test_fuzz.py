@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from extender.runtime import embed
 from extender.settings import HttpSettings, Settings
 from extender.web.app import build_app
+from tests.admission import new_pod, review
 from tests.builders import node, pod
 from tests.web.conftest import listed
 from tests.web.scheduler import Answer, Scheduler, arguments, binding
@@ -35,7 +36,7 @@ CUT = CUT.annotations(
         '"placement":{"start":6,"size":1}}]'
     }
 )
-ROUTES = ("/filter", "/prioritize", "/bind", "/pods")
+ROUTES = ("/filter", "/prioritize", "/bind", "/webhook", "/pods")
 
 VALID = [
     arguments(ASKING, ["n1", "n2"], None),
@@ -46,6 +47,8 @@ VALID = [
     pod("new").app("a", gpu=1, gpumem=3000).build(),
     BOUND.build(),
     CUT.build(),
+    review(new_pod(ASKING)),
+    review({**BOUND.build(), "metadata": {"generateName": "b-"}}),
 ]
 WORDS = st.sampled_from(
     [
@@ -54,6 +57,7 @@ WORDS = st.sampled_from(
         "GPU-a",
         "Pod",
         "Always",
+        "CREATE",
         "1",
         "-1",
         "1e9",
@@ -162,6 +166,7 @@ MAY_CHANGE: dict[str, Callable[[Answer], bool]] = {
     "/filter": lambda _: False,
     "/prioritize": lambda _: False,
     "/bind": lambda answer: answer.json == {"Error": ""},
+    "/webhook": lambda _: False,
     "/pods": lambda answer: answer.status == 201,
 }
 """Whether an answer says that something was done."""
