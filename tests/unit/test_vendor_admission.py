@@ -179,3 +179,13 @@ def test_one_variable_of_many_kinds() -> None:
     ]
     answer = admitted(pod("p"), hiding(), containers=apps)
     assert answer.env == {"cpu": [("ASCEND_VISIBLE_DEVICES", "")]}
+
+
+def test_request_is_raised_with_its_limit() -> None:
+    """A pod that names both gets both."""
+    amounts = {NPU: "1", f"{NPU}-memory": "5000"}
+    app = {"name": "a", "resources": {"limits": amounts, "requests": amounts}}
+    answer = admitted(pod("p"), SHIPPED.values(), containers=[app])
+    (one,) = answer.pod["spec"]["containers"]
+    wanted = {NPU: "1", f"{NPU}-memory": "8192"}
+    assert one["resources"] == {"limits": wanted, "requests": wanted}
