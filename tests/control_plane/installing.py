@@ -95,7 +95,9 @@ async def guarded(api: Api, *, is_on: bool = True) -> None:
     forged = {pods_path(): pod, node_path("").rstrip("/"): node}
     async with asyncio.timeout(_SECONDS):
         for path, body in forged.items():
-            while await _passes(api, path, body) is is_on:
+            while True:
+                if await _passes(api, path, body) is not is_on:
+                    break
                 await asyncio.sleep(_POLL_SECONDS)
 
 

@@ -35,6 +35,7 @@ _CONTROLLERS: Final = (
     "replicaset-controller",
     "job-controller",
     "serviceaccount-controller",
+    "validatingadmissionpolicy-status-controller",
 )
 """Not the node controllers: no kubelet renews a lease here, so they would taint."""
 
