@@ -91,8 +91,8 @@ async def guarded(api: Api, *, is_on: bool = True) -> None:
     metadata = {"name": "forged", "annotations": {"hami.io/vgpu-node": "n"}}
     pod = {"metadata": metadata, "spec": {"containers": containers}}
     metadata = {"name": "forged", "annotations": {"hami.io/mutex.lock": "n"}}
-    node = {"metadata": metadata}
-    forged = {pods_path(): pod, node_path("").rstrip("/"): node}
+    node: Json = {"metadata": metadata}
+    forged: dict[str, Json] = {pods_path(): pod, node_path("").rstrip("/"): node}
     async with asyncio.timeout(_SECONDS):
         for path, body in forged.items():
             while True:

@@ -5,6 +5,7 @@ No extender runs here: what passes, passes without it.
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -17,6 +18,7 @@ from tests.control_plane.client import (
     STRATEGIC,
     Api,
     ApiError,
+    node_path,
     path_of,
     pod_path,
     pods_path,
@@ -36,6 +38,7 @@ from tests.control_plane.plane import User
 from tests.control_plane.plugin import (
     ALLOCATED,
     BIND_PHASE,
+    LOCK,
     TO_ALLOCATE,
     VGPU_NODE,
 )
@@ -329,3 +332,12 @@ async def test_many_annotations_cost_too_little_to_refuse(api: Api) -> None:
     created = await api.create_pod(pod("p").app("a").annotations(texts).build())
     change = {"status": {"phase": "Running"}}
     await api.acting_as(KUBELET).patch(f"{path_of(created)}/status", change, STRATEGIC)
+
+
+async def test_administrator_edits_by_hand(api: Api) -> None:
+    """Acting as the extender's account, with no more rights than it has."""
+    await create_node(api)
+    shown = await bound_pod(api)
+    extender = replace(api, acts_as=(("Impersonate-User", str(User.EXTENDER)),))
+    await extender.patch(path_of(shown), annotating({ALLOCATED: FORGED}))
+    await extender.patch(node_path(NODE), annotating({LOCK: None}))
