@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind
 from extender.core.model import Device, DeviceUUID, NodeName, Share, Usage
 from extender.wire.allocation import NODE_LABEL, allocation_annotations
@@ -42,9 +43,8 @@ def written_at_bind(kind: Kind) -> set[str]:
     uuid = DeviceUUID("card")
     share = Share(uuid, 256, 10, kind=kind.type_word)
     names = {
-        *allocation_annotations(
-            [kind], NodeName("n1"), ((share,),), 0, has_leftovers=True
-        )
+        *allocation_annotations([kind], NodeName("n1"), ((share,),), 0),
+        *Kinds([kind]).of_allocations,
     }
     bound = Bound(
         kind=kind,
