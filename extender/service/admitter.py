@@ -76,7 +76,7 @@ class Admitter:
                 request, patch, text=admitted.text, warnings=admitted.warnings
             )
         text = f"pod {full_name}: {admitted.text}"
-        _log.info("admission: %s", text)
+        _log.info("refused at admission: %r", text)
         code = _CODES[admitted.outcome]
         return encode_denied(request, code, text, warnings=admitted.warnings)
 

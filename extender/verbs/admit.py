@@ -29,6 +29,9 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 _NO_CONTAINERS: Final = "pod has no containers"
 
+_MOST_TOLD: Final = 10
+"""Sentences that are told of a pod."""
+
 _Asking = Sequence[tuple[Kind, Sequence[Settled]]]
 """The kinds of which a pod is to get devices, each with all containers in order."""
 
@@ -156,7 +159,7 @@ def conclude(proposal: Proposal, changed: Pod | None) -> Admitted:
     refusals = (*proposal.forbidden, *problems)
     if refusals:
         outcome = Outcome.REFUSED if problems else Outcome.FORBIDDEN
-        return Admitted(outcome, "; ".join(refusals), warnings=warnings)
+        return Admitted(outcome, _told(refusals), warnings=_first(warnings))
     return _allowed(proposal, warnings)
 
 
@@ -165,15 +168,25 @@ def _allowed(proposal: Proposal, warnings: Iterable[str]) -> Admitted:
         outcome = Outcome.CHANGED
     else:
         outcome = Outcome.PASSED_OVER if proposal.text else Outcome.UNCHANGED
-    unique = tuple(dict.fromkeys(warnings))
-    return Admitted(outcome, proposal.text, proposal.mutations, unique)
+    return Admitted(outcome, proposal.text, proposal.mutations, _first(warnings))
+
+
+def _told(refusals: Sequence[str]) -> str:
+    """Tell of several; a pod may have a thousand containers with the same fault."""
+    told = _first(refusals)
+    rest = len(dict.fromkeys(refusals)) - len(told)
+    return "; ".join(told) + (f"; and {rest} more" if rest else "")
+
+
+def _first(sentences: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(sentences))[:_MOST_TOLD]
 
 
 def _of_others(pod: PodToAdmit, schedulers: Schedulers, *, asks: bool) -> Proposal:
     """Leave a pod of another scheduler alone; tell where that cannot end well."""
     warning = (
-        f"schedulerName {pod.scheduler_name!r} is not {schedulers.names[0]}: no card "
-        "is chosen for the pod, and nothing here keeps room for it"
+        f"schedulerName {pod.scheduler_name[:80]!r} is not {schedulers.names[0]}: no "
+        "card is chosen for the pod, and nothing here keeps room for it"
     )
     return Proposal(
         asks=asks,
@@ -254,7 +267,8 @@ def _forbidden(pod: PodToAdmit) -> Iterator[str]:
         )
     if pod.node_name:
         yield (
-            f"pod has node assigned: spec.nodeName {pod.node_name!r} leaves nobody to "
+            f"pod has node assigned: spec.nodeName {pod.node_name[:80]!r} leaves "
+            "nobody to "
             "choose its cards; use nodeSelector or nodeAffinity instead"
         )
     if pod.written_at_bind:

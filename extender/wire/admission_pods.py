@@ -36,6 +36,9 @@ OPT_OUT_VALUE: Final = "ignore"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 """Of pods that kubelet creates to show what it runs from a file."""
 
+_LONGEST_NAME: Final = 253
+_LONGEST_SHOWN: Final = 80
+
 _OF_ANY_KIND: Final = (
     NODE_ANNOTATION,
     TIME_ANNOTATION,
@@ -89,7 +92,9 @@ def shown_name(metadata: JsonObject) -> str:
         'trainer-*'
     """
     name = optional_text_at(metadata, "name", "metadata")
-    return name or f"{optional_text_at(metadata, 'generateName', 'metadata')}*"
+    if not name:
+        name = f"{optional_text_at(metadata, 'generateName', 'metadata')}*"
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
 def _written_at_bind(kinds: Iterable[Kind]) -> Iterator[str]:
@@ -186,10 +191,15 @@ def _unequal(one: DeclaredContainer, amounts: Amounts, kind: Kind) -> Iterator[s
         where = f"container {one.container.name!r}: requests[{resource}]"
         fix = "name it in limits alone, the request follows from it"
         if resource not in amounts.limits:
-            yield f"{where}: {asked!s:.80} has no limit; {fix}"
+            yield f"{where}: {_plain(asked)} has no limit; {fix}"
         elif not _are_equal(asked, amounts.limits[resource], resource):
-            limit = amounts.limits[resource]
-            yield f"{where}: {asked!s:.80} is not its limit, {limit!s:.80}; {fix}"
+            limit = _plain(amounts.limits[resource])
+            yield f"{where}: {_plain(asked)} is not its limit, {limit}; {fix}"
+
+
+def _plain(amount: object) -> str:
+    """Give an amount as it was written, on one line and not too long."""
+    return ascii(str(shown(amount))[:_LONGEST_SHOWN])[1:-1]
 
 
 def _are_equal(one: object, other: object, resource: str) -> bool:

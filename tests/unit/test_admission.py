@@ -313,6 +313,14 @@ def test_all_that_is_wrong_is_told() -> None:
         assert part in answer.text
 
 
+def test_many_faults_are_not_all_told() -> None:
+    """An answer is not as long as a pod."""
+    shown = pod("p")
+    for index in range(30):
+        shown = shown.app(f"a{index}", gpu=1, gpumem="8Gi")
+    assert admitted(shown).text.endswith("so 8 GiB is written 8192; and 20 more")
+
+
 def test_pod_without_a_name() -> None:
     """Pods of controllers get their name later; the text shows its beginning."""
     shown = new_pod(asking(gpu=1, gpumem="8Gi"))

@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from extender.core.kind_set import Kinds
+from extender.core.kinds import NVIDIA
 from tests.admission import OURS, V1BETA1, new_pod, read_answer, review
 from tests.builders import Json, pod
+from tests.shipped import SHIPPED
 from tests.web.conftest import Serve
 
 ASKING = new_pod(pod("p").app("a", gpu=1, gpumem=3000))
@@ -168,6 +172,22 @@ async def test_only_creation_is_looked_at(
     shown = read_answer(asked, answer.body)
     assert shown.allowed
     assert shown.patch == []
+
+
+async def test_kinds_that_change(serve: Serve) -> None:
+    """Pods are read by the kinds of device that count now."""
+    scheduler = await serve()
+    limits = {"hygon.com/dcunum": "1"}
+    shown = new_pod(pod("p"))
+    shown["spec"]["containers"] = [{"name": "a", "resources": {"limits": limits}}]
+    asked = review(shown)
+    names = []
+    for kinds in ([NVIDIA], SHIPPED.values()):
+        reader = replace(scheduler.extender.reader, kinds=Kinds(kinds))
+        scheduler.extender.read_with(reader)
+        answer = await scheduler.send("POST", "/webhook", json.dumps(asked))
+        names.append(read_answer(asked, answer.body).pod["spec"]["schedulerName"])
+    assert names == ["default-scheduler", OURS]
 
 
 async def test_answers_are_counted(serve: Serve) -> None:

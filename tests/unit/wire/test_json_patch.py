@@ -89,6 +89,6 @@ def test_request_follows_its_limit() -> None:
 
 def test_place_counts() -> None:
     """The second init is not the first."""
-    shown = {"spec": {"initContainers": [{}, {}], "containers": [{}]}}
+    shown: Json = {"spec": {"initContainers": [{}, {}], "containers": [{}]}}
     patch = apply_mutations(copy.deepcopy(shown), [AddEnv(INIT, "A", "1")])
     assert patched(shown, patch)["spec"]["initContainers"] == [{}, {"env": ENV[:1]}]
