@@ -33,7 +33,7 @@ _MOST_TOLD: Final = 10
 """Sentences that are told of a pod."""
 
 _Asking = Sequence[tuple[Kind, Sequence[Settled]]]
-"""The kinds of which a pod is to get devices, each with all containers in order."""
+"""Kinds of which a pod names anything, each with all containers in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,7 @@ def propose(pod: PodToAdmit, kinds: Sequence[Kind], schedulers: Schedulers) -> P
     if pod.opts_out or pod.is_mirror:
         why = "the pod asks not to be looked at" if pod.opts_out else "a mirror pod"
         return Proposal(is_ours=False, text=why)
-    settled = [
-        (kind, [settle(one, kind) for one in pod.containers])
-        for kind in kinds
-        if any(kind.type_word in one.claims for one in pod.containers)
-    ]
+    settled = _settled(pod, kinds)
     asking = [
         (kind, of_kind)
         for kind, of_kind in settled
@@ -108,32 +104,27 @@ def propose(pod: PodToAdmit, kinds: Sequence[Kind], schedulers: Schedulers) -> P
     if not is_ours and not schedulers.takes(pod.scheduler_name):
         return _of_others(pod, schedulers, asks=bool(asking))
     hidden = tuple(_hidden(pod, kinds, asking))
-    unserved = [
-        problem
-        for kind, of_kind in settled
-        if kind.not_served
-        for each in of_kind
-        for problem in each.problems
-    ]
+    unserved = tuple(_unserved(settled))
     if not asking and not is_ours:
         # Somebody else's device plugin may serve it.
         warnings = tuple(f"{each}; the pod is left as it is" for each in unserved)
         return Proposal(is_ours=False, mutations=hidden, warnings=warnings)
-    mutations = [
+    if not asking:
+        return Proposal(mutations=hidden, problems=unserved)
+    scheduler = () if is_ours else (SetScheduler(schedulers.names[0]),)
+    mutations = (
         *_of_containers(asking),
         *_annotations(pod, asking),
         *hidden,
-    ]
-    if asking and not is_ours:
-        mutations.append(SetScheduler(schedulers.names[0]))
-    if not pod.runtime_class_name:
-        mutations += _runtime_class(kind for kind, _ in asking)
+        *scheduler,
+        *_runtime_class(pod, asking),
+    )
     return Proposal(
-        asks=bool(asking),
-        mutations=tuple(mutations),
+        asks=True,
+        mutations=mutations,
         problems=(*_problems(pod, asking), *unserved),
-        forbidden=tuple(_forbidden(pod)) if asking else (),
-        warnings=(*pod.warnings, *_warnings(pod, kinds, asking)) if asking else (),
+        forbidden=tuple(_forbidden(pod)),
+        warnings=(*pod.warnings, *_warnings(pod, kinds, asking)),
     )
 
 
@@ -196,6 +187,25 @@ def _of_others(pod: PodToAdmit, schedulers: Schedulers, *, asks: bool) -> Propos
     )
 
 
+def _settled(
+    pod: PodToAdmit, kinds: Sequence[Kind]
+) -> list[tuple[Kind, list[Settled]]]:
+    """Settle every container, for the kinds of which the pod names anything."""
+    return [
+        (kind, [settle(one, kind) for one in pod.containers])
+        for kind in kinds
+        if any(kind.type_word in one.claims for one in pod.containers)
+    ]
+
+
+def _unserved(settled: _Asking) -> Iterator[str]:
+    """Tell of amounts of kinds whose cards nobody here can give."""
+    for kind, of_kind in settled:
+        if kind.not_served:
+            for each in of_kind:
+                yield from each.problems
+
+
 def _of_containers(asking: _Asking) -> Iterator[Mutation]:
     for _, of_kind in asking:
         for each in of_kind:
@@ -205,12 +215,11 @@ def _of_containers(asking: _Asking) -> Iterator[Mutation]:
 def _annotations(pod: PodToAdmit, asking: _Asking) -> Iterator[Mutation]:
     """Give the pod what a plugin reads of it besides its containers."""
     for kind, of_kind in asking:
-        given = dict(kind.admission.annotations)
-        name = kind.admission.count_annotation
+        counted = kind.admission.count_annotation
         most = max(each.count for each in of_kind)
-        if name and most > 1 and pod.annotations.get(name) != str(most):
-            yield SetAnnotation(name, str(most))
-        for name, value in given.items():
+        if counted and most > 1 and pod.annotations.get(counted) != str(most):
+            yield SetAnnotation(counted, str(most))
+        for name, value in kind.admission.annotations:
             if name not in pod.annotations:
                 yield SetAnnotation(name, value)
 
@@ -223,10 +232,10 @@ def _hidden(
         yield from hidden_devices(one, kinds, asked)
 
 
-def _runtime_class(asking: Iterable[Kind]) -> Iterator[Mutation]:
-    names = [kind.admission.runtime_class_name for kind in asking]
+def _runtime_class(pod: PodToAdmit, asking: _Asking) -> Iterator[Mutation]:
+    names = [kind.admission.runtime_class_name for kind, _ in asking]
     name = next(filter(None, names), "")
-    if name:
+    if name and not pod.runtime_class_name:
         yield SetRuntimeClass(name)
 
 
