@@ -15,17 +15,10 @@ class ContainerPlace:
     Attributes:
         field: ``initContainers`` or ``containers``.
         index: From 0.
-
-    Example:
-        >>> print(ContainerPlace("initContainers", 1))
-        spec.initContainers[1]
     """
 
     field: str
     index: int
-
-    def __str__(self) -> str:
-        return f"spec.{self.field}[{self.index}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

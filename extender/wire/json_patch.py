@@ -4,6 +4,7 @@ Source: RFC 6902 and RFC 6901. ``add`` also replaces a member that is there.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 from extender.verbs.admission import (
     AddEnv,
@@ -62,7 +63,7 @@ def _writes(
                 yield (*resources, "requests", resource), str(amount)
 
 
-_END = "-"
+_END: Final = "-"
 """Of a list: behind its last element."""
 
 
@@ -70,7 +71,7 @@ def _write(
     pod: JsonObject, path: Sequence[_Step], value: str | JsonObject
 ) -> JsonObject:
     """Set what is at a path, with all that is missing on the way; null is missing."""
-    parent: object = pod
+    parent: Any = pod
     depth = 0
     while depth + 1 < len(path):
         child = _child(parent, path[depth])
@@ -78,12 +79,10 @@ def _write(
             break
         parent, depth = child, depth + 1
     step, rest = path[depth], path[depth + 1 :]
-    if isinstance(parent, list) and step == _END:
+    if step == _END:
         parent.append(value)
-    elif isinstance(parent, dict):
-        parent[step] = _nested(rest, value)
     else:
-        raise TypeError(f"{step!r} of {type(parent).__name__}")
+        parent[step] = _nested(rest, value)
     # Not the object that was put into the pod: later mutations change that one.
     return {
         "op": "add",
@@ -92,12 +91,8 @@ def _write(
     }
 
 
-def _child(parent: object, step: _Step) -> object:
-    if isinstance(parent, dict):
-        return parent.get(step)
-    if isinstance(parent, list) and isinstance(step, int):
-        return parent[step]
-    raise TypeError(f"{step!r} of {type(parent).__name__}")
+def _child(parent: Any, step: _Step) -> object:  # noqa: ANN401 - any JSON
+    return parent[step] if isinstance(step, int) else parent.get(step)
 
 
 def _nested(path: Sequence[_Step], value: object) -> object:
@@ -107,12 +102,12 @@ def _nested(path: Sequence[_Step], value: object) -> object:
 
 
 def _holds(pod: JsonObject, path: Sequence[_Step], name: str) -> bool:
-    found: object = pod
+    found: Any = pod
     for step in path:
         found = _child(found, step)
         if found is None:
             return False
-    return isinstance(found, dict) and name in found
+    return name in found
 
 
 def pointer(path: Iterable[_Step]) -> str:

@@ -411,6 +411,16 @@ def test_priority_becomes_a_variable() -> None:
     ]
 
 
+def test_priority_that_is_no_number() -> None:
+    """It cannot become a variable."""
+    limits = {GPU: "1", "nvidia.com/priority": "1500m"}
+    answer = admitted(
+        asking(), containers=[{"name": "a", "resources": {"limits": limits}}]
+    )
+    assert not answer.allowed
+    assert "[nvidia.com/priority]: '1500m' is not a whole number" in answer.text
+
+
 def test_core_policy_reaches_containers_with_cards() -> None:
     """HAMi gives it to every container; the others have no use for it."""
     shown = pod("p").app("a", gpu=1, gpumem=1).app("b")

@@ -158,6 +158,14 @@ def test_kind_that_is_not_served() -> None:
     assert not ours.allowed
 
 
+def test_memory_that_its_unit_cannot_say() -> None:
+    """It stays as it is named; what is given is raised all the same."""
+    kind = replace(SHIPPED["Ascend910B4"], memory_factor=3000)
+    limits = {NPU: "1", f"{NPU}-memory": "2"}
+    app = {"name": "a", "resources": {"limits": limits}}
+    assert admitted(pod("p"), [kind], containers=[app]).limits == {"a": limits}
+
+
 NPU: Final = "huawei.com/Ascend910B4"
 
 
