@@ -138,6 +138,16 @@ def opted_out(shown: PodBuilder) -> PodBuilder:
     return replace(shown, metadata={"labels": {"hami.io/webhook": "ignore"}})
 
 
+async def test_manifest_can_be_applied(api: Api) -> None:
+    """As it is shipped, with a Service and no CA yet."""
+    configuration = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
+    created = await api.request(
+        "POST", CONFIGURATIONS, body=configuration, parameters={"dryRun": "All"}
+    )
+    (one,) = created["webhooks"]
+    assert one["failurePolicy"] == "Fail"
+
+
 async def test_pod_is_given_what_it_lacks(webhook: Webhook) -> None:
     """Limits, scheduler and requests: the API server takes those from the limits."""
     shown = pod("p").sidecar("s", gpumem=1500).app("a")
