@@ -27,6 +27,8 @@ class NodeTotals:
         kubelet_slots: Device ids that kubelet has set aside.
         closures: Unreadable allocations that name no card of the node.
         held_exclusively: Cards that nobody may join.
+        trait_counts: Of each card that a pod with traits holds, how many have which;
+            see `extender.core.company`.
         slices: Of each card in MIG mode that instances are held of, how many hold each
             slice, up to the last that is held.
     """
@@ -37,6 +39,7 @@ class NodeTotals:
     closures: int
     held_exclusively: frozenset[DeviceUUID] = frozenset()
     slices: Mapping[DeviceUUID, tuple[int, ...]] = field(default_factory=dict)
+    trait_counts: Mapping[DeviceUUID, int] = field(default_factory=dict)
 
 
 class Bucket:
@@ -164,6 +167,11 @@ class Bucket:
             kubelet_slots=int(cards.kubelet_slots[column]),
             closures=int(cards.closures[column]),
             slices=self._slices_at(column) if self._has_mig else {},
+            trait_counts={
+                device_uuid: int(count)
+                for device_uuid, position in positions.items()
+                if (count := cards.trait_counts[position, column])
+            },
         )
 
     def _slices_at(self, column: int) -> dict[DeviceUUID, tuple[int, ...]]:

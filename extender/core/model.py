@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final, NewType, Self
 
+from extender.core.company import NO_TRAITS, Traits
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.mig import MIG_MODE, MigInstance, MigProfiles
 
@@ -263,6 +264,10 @@ class Sharing(Enum):
     EQUALLY = "equally"
     """Each has the same memory there."""
 
+    BY_MEMORY = "by memory"
+    """Nothing: slots and memory must do. A request asks for no cores, and takes what it
+    computes with from the others."""
+
     BY_SLOT = "by slot"
     """Nothing: slots must do. A request asks for no memory and no cores."""
 
@@ -278,6 +283,8 @@ class ContainerRequest:
             when `memory_mib` is None. Range 0 to 100.
         core_percent: Percent of one device, per device. Range 0 to 100.
         sharing: What others on the device must agree on.
+        cores_of_card: Whether the device counts its cores in units of its own, so that
+            `core_percent` is of as many as it registers.
     """
 
     count: int = 0
@@ -285,6 +292,7 @@ class ContainerRequest:
     memory_percent: int = 0
     core_percent: int = 0
     sharing: Sharing = field(default=Sharing.BY_AMOUNT, repr=False)
+    cores_of_card: bool = field(default=False, repr=False)
 
 
 NO_REQUEST: Final = ContainerRequest()
@@ -302,6 +310,8 @@ class Selection:
         avoid_uuids: Devices that are not accepted.
         modes: The mode word of an accepted device is somewhere in this text, or it
             has none. None is no constraint.
+        traits: What the pod is to others on the device; of kinds whose devices go by
+            that.
     """
 
     use_types: tuple[str, ...] | None = None
@@ -309,6 +319,7 @@ class Selection:
     use_uuids: frozenset[DeviceUUID] | None = None
     avoid_uuids: frozenset[DeviceUUID] = frozenset()
     modes: str | None = None
+    traits: Traits = NO_TRAITS
 
 
 ANY_DEVICE: Final = Selection()
@@ -436,6 +447,11 @@ class Pod:
     def is_exclusive(self) -> bool:
         """Whether nobody may join it on its devices."""
         return any(each.device_policy.is_exclusive for each in self.requests)
+
+    @property
+    def traits(self) -> Traits:
+        """What it is to others on its devices."""
+        return NO_TRAITS.union(*[each.selection.traits for each in self.requests])
 
     @property
     def node_policy(self) -> Policy:

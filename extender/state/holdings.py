@@ -96,6 +96,8 @@ def effect_of(old: Holding | None, new: Holding | None) -> Effect:
         return Effect.TAKES_A_PLACE
     if old.is_exclusive and not new.is_exclusive:
         return Effect.MAKES_ROOM
+    if old.traits != new.traits:
+        return Effect.MAKES_ROOM
     makes_room = any(
         usage.exceeds(new.charge.get(device_uuid, NOTHING))
         for device_uuid, usage in old.charge.items()
@@ -247,6 +249,7 @@ def _charged(
         is_exclusive=pod.is_exclusive,
         slices=held_slices(charged_by),
         released=tuple(sorted(released)),
+        traits=pod.traits,
     )
     return Standing(holding, footing, charged_by, release)
 

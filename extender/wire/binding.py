@@ -33,6 +33,7 @@ def binding_annotations(
     """
     now = int(unix_seconds)
     asked = [kinds[request.kind] for request in pod.asking]
+    by_uuid: dict[DeviceUUID, Device] = {each.device_uuid: each for each in devices}
     annotations = {
         **allocation_annotations(
             asked,
@@ -40,11 +41,11 @@ def binding_annotations(
             allocation,
             now,
             has_leftovers=pod.allocation is not None,
+            models={uuid: device.model for uuid, device in by_uuid.items()},
         ),
         **release_annotations(pod),
         **exclusive_annotations(pod),
     }
-    by_uuid: dict[DeviceUUID, Device] = {each.device_uuid: each for each in devices}
     for request in pod.asking:
         bound = Bound(
             kind=kinds[request.kind],
@@ -57,6 +58,7 @@ def binding_annotations(
             unix_seconds=now,
             unix_nanoseconds=int(unix_seconds * _NANOSECONDS),
             in_software=request.in_software,
+            traits=request.selection.traits,
         )
         annotations.update(side_annotations(bound))
     return annotations

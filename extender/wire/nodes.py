@@ -24,7 +24,7 @@ from extender.wire.lock import LOCK_ANNOTATION
 from extender.wire.objects import as_object, name_at, object_at, shown
 from extender.wire.quantity import parse_whole
 from extender.wire.register import decode_inventory
-from extender.wire.register_metax import decode_metax_inventory
+from extender.wire.register_metax import decode_metax_inventory, decode_metax_links
 
 CORDON_ANNOTATION: Final = "hami.io/device-cordon"
 
@@ -276,11 +276,13 @@ def _by_mode(
 
 def _links(metadata: Mapping[str, object], kind: Kind) -> tuple[Links, tuple[str, ...]]:
     """Read how cards are linked; where that fails, a preference is lost, no card."""
-    name = kind.links_annotation
+    is_metax = kind.register_form is RegisterForm.METAX
+    name = kind.register_annotation if is_metax else kind.links_annotation
+    decode = decode_metax_links if is_metax else decode_links
     try:
         annotations = object_at(metadata, "annotations", "metadata")
         text = _annotation(annotations, name) if name else None
-        return (decode_links(text, name) if name and text else {}), ()
+        return (decode(text, name) if name and text else {}), ()
     except WireError as error:
         return {}, (str(error),)
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.core.claims import ResourceClaim
+from extender.core.company import APP_CLASSES, Trait
 from extender.core.kinds import Kind, RequestRule
 from extender.core.model import MAX_INT32, ContainerRequest, Sharing
 from extender.core.requests import container_request
@@ -31,6 +32,9 @@ def claims(draw: st.DrawFn) -> tuple[Kind, ResourceClaim]:
         draw(amounts) if kind.memory_percentage_resource else None,
         draw(amounts) if kind.core_resource else None,
         bool(kind.software_annotation) and draw(st.booleans()),
+        draw(st.sampled_from([None, *APP_CLASSES]))
+        if kind.app_class_annotation
+        else None,
     )
 
 
@@ -81,6 +85,10 @@ def complaints(
         "a count that is not handed out": bool(kind.counts)
         and request.count not in kind.counts,
         "half a module": RequestRule.COUNT_EVEN in rules and request.count % 2 == 1,
+        "cores that its rows could not name": RequestRule.CORES_OF_CARD in rules
+        and not (request.cores_of_card and 1 <= request.core_percent <= 100),
+        "cores of an online pod": claim.app_class is Trait.ONLINE
+        and (request.core_percent, request.count) != (0, 1),
         "memory of 0": request.memory_mib == 0
         and request.sharing is not Sharing.BY_SLOT,
     }
