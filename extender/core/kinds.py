@@ -11,6 +11,11 @@ class ServedBy(Enum):
     NODE_LOCK = "node lock"
     """The plugin serves whichever pod the node's lock names, and releases it."""
 
+    OWN_LOCK = "own lock"
+    """The plugin serves the only pod that `Kind.assigned_annotations` calls unserved,
+    and fails where there are two. It releases `Kind.own_lock_annotation`, and not the
+    common lock: whoever took that gives it back once the pod is served."""
+
     NOTHING = "nothing"
     """The plugin releases no lock: whoever takes it for the Binding gives it back."""
 
@@ -314,7 +319,12 @@ class Kind:
     """How its plugin finds the pod that it serves."""
 
     own_lock_annotation: str | None = None
-    """Node annotation: a lock that its plugin looks at instead of the common one."""
+    """Node annotation: a lock that schedulers take besides the common one, and its
+    plugin releases; its value is a time."""
+
+    assigned_annotations: tuple[str, ...] = ()
+    """Pod annotations: false until its plugin has served the pod, and then true.
+    Several where plugins do not agree on the spelling; one that is true counts."""
 
     admission: Admission = NO_ADMISSION
     """What its pods are given at their creation."""

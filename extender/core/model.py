@@ -542,6 +542,8 @@ class Node:
             none.
         lock: Value of the annotation by which one pod at a time is served; None
             while nobody holds it.
+        own_locks: Names and values of the annotations by which some kinds lock it
+            besides, of those that are held.
         version: Of this view of it; a write that names it fails on any later one.
         warnings: What else of it cannot be read; its cards count nevertheless.
         handshakes: Names and texts of the annotations by which plugins are asked to
@@ -561,6 +563,7 @@ class Node:
     texts: tuple[tuple[str, str], ...] | None = field(
         default=None, compare=False, repr=False
     )
+    own_locks: tuple[tuple[str, str], ...] = ()
 
     @property
     def devices(self) -> list[Device]:

@@ -31,6 +31,22 @@ def shares_in_software(annotations: Mapping[str, str], kind: Kind) -> bool:
     return name is not None and annotations.get(name) == _IN_SOFTWARE
 
 
+def waits_for_plugin(annotations: Mapping[str, str], kind: Kind) -> bool:
+    """Tell whether a plugin that marks the pods that it served has not served this.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> from extender.core.kinds import NVIDIA
+        >>> kind = replace(NVIDIA, assigned_annotations=("one", "other"))
+        >>> waits_for_plugin({"one": "false", "other": "false"}, kind)
+        True
+        >>> waits_for_plugin({"one": "false", "other": "true"}, kind)
+        False
+    """
+    words = [annotations.get(name) for name in kind.assigned_annotations]
+    return "false" in words and "true" not in words
+
+
 def read_app_class(annotations: Mapping[str, str], kind: Kind) -> Trait | None:
     """Read a pod's application class; None without one, or of a word not known."""
     name = kind.app_class_annotation

@@ -76,6 +76,7 @@ def decode_node(
         ),
         is_left_out,
         _texts(node, kinds, selector),
+        own_locks(metadata, kinds),
     )
 
 
@@ -227,6 +228,19 @@ def _lock(metadata: Mapping[str, object]) -> str | None:
     annotations = metadata.get("annotations")
     value = annotations.get(LOCK_ANNOTATION) if isinstance(annotations, dict) else None
     return value if isinstance(value, str) and value else None
+
+
+def own_locks(
+    metadata: Mapping[str, object], kinds: Iterable[Kind]
+) -> tuple[tuple[str, str], ...]:
+    """Read which locks of kinds' own are held; the common one is not among them."""
+    annotations = metadata.get("annotations")
+    texts = annotations if isinstance(annotations, dict) else {}
+    names = [kind.own_lock_annotation for kind in kinds if kind.own_lock_annotation]
+    values = [(name, texts.get(name)) for name in names]
+    return tuple(
+        [(name, text) for name, text in values if isinstance(text, str) and text]
+    )
 
 
 def _devices(

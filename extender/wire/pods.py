@@ -29,7 +29,7 @@ from extender.core.requests import kubelet_slots
 from extender.errors import BadAnnotation, BadObject
 from extender.wire.allocation import is_served, named_devices, read_allocation
 from extender.wire.device_policies import read_device_policy, weighed
-from extender.wire.kind_annotations import shares_in_software
+from extender.wire.kind_annotations import shares_in_software, waits_for_plugin
 from extender.wire.mig import with_instances
 from extender.wire.objects import (
     JsonObject,
@@ -174,10 +174,12 @@ class PodReader:
         kinds: Sequence[Kind],
         status: PodStatus,
     ) -> bool:
-        """Tell whether a plugin that the node's lock serves still has to act."""
-        if _phase_text(pod) != PodPhase.PENDING or is_served(annotations):
+        """Tell whether a plugin that serves one pod at a time still has to act."""
+        if _phase_text(pod) != PodPhase.PENDING or _is_admitted(status):
             return False
-        if _is_admitted(status):
+        if any(waits_for_plugin(annotations, kind) for kind in kinds):
+            return True
+        if is_served(annotations):
             return False
         return not kinds or any(kind.served_by is ServedBy.NODE_LOCK for kind in kinds)
 

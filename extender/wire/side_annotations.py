@@ -72,7 +72,7 @@ def _cambricon(bound: Bound) -> dict[str, str]:
     index = bound.devices[first.device_uuid].index
     units = first.memory_mib // _MLU_UNIT_MIB
     return {
-        "CAMBRICON_DSMLU_ASSIGNED": "false",
+        **dict.fromkeys(bound.kind.assigned_annotations, "false"),
         "CAMBRICON_DSMLU_PROFILE": f"{index}_{first.core_percent}_{units}",
     }
 

@@ -51,8 +51,10 @@ def cambricon_kinds(block: Block) -> Iterator[Kind]:
         memory_factor=_MLU_UNIT_MIB,
         default_core_percent=100,
         serves_one_container=True,
-        served_by=ServedBy.NOTHING,
+        served_by=ServedBy.OWN_LOCK,
         own_lock_annotation="cambricon.com/dsmlu.lock",
+        # HAMi v2.10 writes the first; Cambricon's plugin reads the second.
+        assigned_annotations=("CAMBRICON_DSMLU_ASSIGNED", "CAMBRICON_DSMLU_ASSIGHED"),
     )
     _need_cores_to_count_cards(block, kind)
     yield from named(block, kind, "resourceCountName")

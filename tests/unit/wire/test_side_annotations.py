@@ -40,9 +40,13 @@ def written(
 
 
 def test_cambricon_names_the_first_card() -> None:
-    """Index, percent and units of 256 MiB; whichever container has it."""
+    """Index, percent and units of 256 MiB; whichever container has it.
+
+    HAMi and the plugin spell differently that it still waits.
+    """
     assert written("MLU", (), (("a", 2048, 100),)) == {
         "CAMBRICON_DSMLU_ASSIGNED": "false",
+        "CAMBRICON_DSMLU_ASSIGHED": "false",
         "CAMBRICON_DSMLU_PROFILE": "3_100_8",
     }
 
