@@ -535,7 +535,11 @@ def cores_needed(device: Device, asked: ContainerRequest) -> int:
     """Resolve percents of a device that counts its cores in units: one at least."""
     if not asked.cores_of_card:
         return asked.core_percent
-    return max(1, device.capacity.core_percent * asked.core_percent // 100)
+    whole = device.capacity.core_percent
+    units = max(1, whole * asked.core_percent // 100)
+    while units % device.core_step and units < whole:
+        units += 1
+    return max(1, min(units, whole))
 
 
 def device_score(

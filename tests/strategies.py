@@ -230,6 +230,7 @@ def devices(
         mode=mode,
         numa_node=draw(st.sampled_from([0, 0, 1, 4])),
         mig_profiles=draw(mig_profiles()) if mode == "mig" else (),
+        core_step=draw(_mostly(1, odd=[2, 7])),
     )
 
 

@@ -90,6 +90,7 @@ class Bucket:
             cards.exists[at] = True
             cards.is_unhealthy[at] = not device.is_healthy
             cards.is_cordoned[at] = device.is_cordoned
+            cards.core_steps[at] = device.core_step
             cards.numa_ranks[at] = numa_nodes.index(device.numa_node)
             cards.mode_codes[at] = self._interned.modes.code(device.mode)
             cards.model_codes[at] = self._interned.models.code(device.model)

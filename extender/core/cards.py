@@ -38,6 +38,7 @@ _PER_CARD: Final = {
     "model_codes": np.int32,
     "uuid_codes": np.int32,
     "mig_codes": np.int32,
+    "core_steps": np.int32,
 }
 _PER_NODE: Final = {
     "card_counts": np.int64,
@@ -140,6 +141,8 @@ class Cards:
         uuid_codes: int32 (W, N); number of the interned UUID.
         mig_codes: int32 (W, N); number of the interned table of instances; 0 for a card
             that is not in MIG mode.
+        core_steps: int32 (W, N); units of cores that are handed out together; 1 in
+            padding.
         card_counts: int64 (N,).
         allocatable_slots: int64 (N,); kubelet's device ids.
         kubelet_slots: int64 (N,); device ids that kubelet has set aside.
@@ -164,6 +167,7 @@ class Cards:
     model_codes: Int32s
     uuid_codes: Int32s
     mig_codes: Int32s
+    core_steps: Int32s
     card_counts: Int64s
     allocatable_slots: Int64s
     kubelet_slots: Int64s
@@ -189,6 +193,7 @@ class Cards:
             for name, dtype in layout.items()
         }
         arrays["divisors"][:] = np.inf
+        arrays["core_steps"][:] = 1
         return cls(**arrays, interned=interned)
 
     @property

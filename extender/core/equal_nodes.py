@@ -21,7 +21,7 @@ def card_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
         columns: int64 (K,); the nodes in question.
 
     Returns:
-        int64 (8, W, K).
+        int64 (9, W, K).
     """
     serves = is_open[:, columns]
     fields = np.concatenate(
@@ -29,6 +29,7 @@ def card_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
             cards.capacity[..., columns],
             cards.used[..., columns],
             cards.numa_ranks[np.newaxis, :, columns],
+            cards.core_steps[np.newaxis, :, columns],
             serves[np.newaxis],
         ],
         dtype=np.int64,

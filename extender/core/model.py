@@ -482,6 +482,8 @@ class Device:
         mode: Mode word, such as ``hami-core`` or ``mig``; may be empty.
         numa_node: Which of the node's NUMA nodes it is at.
         mig_profiles: What it can be cut into, in MIG mode.
+        core_step: Units of cores that its plugin hands out together, where it counts
+            cores in units of its own; see `ContainerRequest.cores_of_card`.
     """
 
     device_uuid: DeviceUUID
@@ -493,6 +495,7 @@ class Device:
     mode: str = ""
     numa_node: int = 0
     mig_profiles: MigProfiles = ()
+    core_step: int = 1
 
     @property
     def is_mig(self) -> bool:

@@ -72,14 +72,17 @@ def cores_needed(cards: Cards, request: ContainerRequest) -> Int64s:
     """Resolve a request's cores on each card; int64 (W, N), read-only.
 
     Of cards that count in units of their own it is a part of those, rounded down, and
-    one unit at least: a row of 0 would mean no limit.
+    one unit at least: a row of 0 would mean no limit. Where a plugin hands out several
+    units together, it is raised to those, up to the whole card.
 
-    Source: HAMi v2.10's fit of amd.
+    Source: HAMi's fit of amd.
     """
     if not request.cores_of_card:
         return np.broadcast_to(np.int64(request.core_percent), cards.exists.shape)
-    units = cards.capacity[CORES] * request.core_percent // 100
-    needed: Int64s = np.maximum(units, 1)
+    whole, steps = cards.capacity[CORES], cards.core_steps
+    units = np.maximum(whole * request.core_percent // 100, 1)
+    raised = (units + steps - 1) // steps * steps
+    needed: Int64s = np.maximum(np.minimum(raised, whole), 1)
     return needed
 
 

@@ -56,8 +56,14 @@ def metax(*names: str, zones: Mapping[str, int] | None = None) -> Node:
     return shown("Metax-SGPU", {f"{SGPU}/node-gpu-devices": text}, f"{SGPU}/sgpu")
 
 
-def amd(*units: int) -> Node:
-    """Show a node of AMD cards with 10 slots, 64 GiB and so many compute units."""
+def amd(*units: int, together: int | None = None) -> Node:
+    """Show a node of AMD cards with 10 slots, 64 GiB and so many compute units.
+
+    Args:
+        units: Of each card.
+        together: How many its plugin hands out at once; it does not say without.
+    """
+    told = {} if together is None else {"custominfo": {"cuPerWGP": together}}
     listed = [
         {
             "id": f"gpu-{index}",
@@ -67,6 +73,7 @@ def amd(*units: int) -> Node:
             "devcore": each,
             "type": "AMD Instinct MI300X",
             "health": True,
+            **told,
         }
         for index, each in enumerate(units)
     ]
@@ -290,6 +297,19 @@ def test_amd_pod_gets_one_unit_at_least() -> None:
     holding = place.ledger.holding(PodUID("p"))
     assert holding is not None
     assert holding.charge == {"gpu-0": Usage(1, 1024, 1)}
+
+
+@pytest.mark.parametrize(
+    ("units", "percent", "held"),
+    [(32, 10, 4), (32, 25, 8), (32, 1, 2), (32, 100, 32), (31, 100, 31), (2, 50, 2)],
+)
+def test_amd_units_that_go_together(units: int, percent: int, held: int) -> None:
+    """Its plugin hands out pairs, so that an odd number is raised to the next."""
+    place = Place("AMD", amd(units, together=2))
+    place.bind("p", part(percent), {})
+    holding = place.ledger.holding(PodUID("p"))
+    assert holding is not None
+    assert holding.charge == {"gpu-0": Usage(1, 1024, held)}
 
 
 def test_amd_pod_that_names_no_cores_wants_all() -> None:

@@ -219,6 +219,33 @@ def test_amd_without_capacity_has_no_card_that_counts(
     assert not node.is_usable
 
 
+CUSTOM = {
+    "nothing": ("{}", 1),
+    "pairs": ('{"cuPerWGP":2}', 2),
+    "none": ('{"cuPerWGP":0}', 1),
+    "something else": ('{"pciBDF":"0000:03:00.0"}', 1),
+    "no object": ('"x"', 1),
+}
+
+
+@pytest.mark.parametrize(("custom", "step"), CUSTOM.values(), ids=CUSTOM)
+def test_amd_tells_which_units_go_together(custom: str, step: int) -> None:
+    """In what its plugin adds to HAMi's keys."""
+    text = f'[{{"id":"g","count":1,"devmem":1,"devcore":32,"custominfo":{custom}}}]'
+    node = read("AMD", shown(annotations={"hami.io/node-amd-register": text}))
+    assert [each.core_step for each in node.devices or ()] == [step]
+
+
+def test_amd_units_that_cannot_be_read_refuse_the_node() -> None:
+    """To guess would hand out more than there is."""
+    text = '[{"id":"g","custominfo":{"cuPerWGP":"two"}}]'
+    node = read("AMD", shown(annotations={"hami.io/node-amd-register": text}))
+    assert node.problem == (
+        "hami.io/node-amd-register[0].custominfo.cuPerWGP: 'two' is not a whole number "
+        "from 0 to 2147483647"
+    )
+
+
 METAX_PROBLEMS = {
     "no JSON": ("[", ": '['"),
     "no list": ("{}", ": an object is not a list"),
