@@ -5,7 +5,7 @@ Nodes and pods come as the wire has them, and what is there is counted by the le
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pytest
@@ -23,7 +23,7 @@ from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from tests.builders import pod
 from tests.shipped import SHIPPED
-from tests.values import N1, uuids
+from tests.values import N1, N2, fleet_of, uuids
 
 SGPU: Final = "metax-tech.com"
 QOS: Final = f"{SGPU}/sgpu-qos-policy"
@@ -310,6 +310,22 @@ def test_amd_units_that_go_together(units: int, percent: int, held: int) -> None
     holding = place.ledger.holding(PodUID("p"))
     assert holding is not None
     assert holding.charge == {"gpu-0": Usage(1, 1024, held)}
+
+
+def test_amd_nodes_are_told_apart_by_units_that_go_together() -> None:
+    """Else a search that found a way on one node would take it for the other's, too.
+
+    Half of 10 units is 5, or 6 where three go together: then two halves are too much.
+    """
+    single, threes = amd(10, 10, 10), replace(amd(10, 10, 10, together=3), name=N2)
+    fleet = fleet_of([single, threes])
+    made = pod("p").app("a").app("b").app("c").app("d").build()
+    asks = (part(50), part(50), part(80), part(80))
+    for container, limits in zip(made["spec"]["containers"], asks, strict=True):
+        container["resources"] = {"limits": limits}
+    asking = PodReader(Kinds([SHIPPED["AMD"]])).read(made)
+    decision = filter_nodes(fleet, asking, [N1, N2], None)
+    assert decision.fitting == [N1]
 
 
 def test_amd_pod_that_names_no_cores_wants_all() -> None:
