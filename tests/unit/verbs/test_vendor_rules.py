@@ -3,31 +3,21 @@
 Nodes and pods come as the wire has them, and what is there is counted by the ledger.
 """
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from extender.core.kind_set import Kinds
-from extender.core.model import Node, NodeName, Pod, PodUID, Usage
-from extender.state.audit import audit
-from extender.state.events import NodeSeen, PodSeen
-from extender.state.ledger import Ledger
+from extender.core.model import PodUID, Usage
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
 from extender.verbs.verdicts import judge_node
-from extender.wire.binding import binding_annotations
-from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from tests.builders import pod
 from tests.shipped import SHIPPED
 from tests.values import N1, N2, fleet_of, uuids
-
-SGPU: Final = "metax-tech.com"
-QOS: Final = f"{SGPU}/sgpu-qos-policy"
-CLASS: Final = f"{SGPU}/sgpu-app-class"
+from tests.vendor_places import CLASS, QOS, SGPU, Place, amd, metax, sgpu
 
 ONLINE: Final = {CLASS: "online"}
 OFFLINE: Final = {CLASS: "offline"}
@@ -35,114 +25,6 @@ FIXED: Final = {QOS: "fixed-share"}
 BURST: Final = {QOS: "burst-share"}
 BEST: Final = {QOS: "best-effort"}
 PLAIN: Final[dict[str, str]] = {}
-
-
-def metax(*names: str, zones: Mapping[str, int] | None = None) -> Node:
-    """Show a node of MetaX cards with 16 slots, 64 GiB and 100 percent each."""
-    listed = [
-        {
-            "uuid": name,
-            "model": "MXC500",
-            "totalDevCount": 16,
-            "totalCompute": 100,
-            "totalVRam": 65_536,
-            "healthy": True,
-            "qosPolicy": "burst-share",
-            "linkZone": (zones or {}).get(name, 0),
-        }
-        for name in names
-    ]
-    text = json.dumps(listed)
-    return shown("Metax-SGPU", {f"{SGPU}/node-gpu-devices": text}, f"{SGPU}/sgpu")
-
-
-def amd(*units: int, together: int | None = None) -> Node:
-    """Show a node of AMD cards with 10 slots, 64 GiB and so many compute units.
-
-    Args:
-        units: Of each card.
-        together: How many its plugin hands out at once; it does not say without.
-    """
-    told = {} if together is None else {"custominfo": {"cuPerWGP": together}}
-    listed = [
-        {
-            "id": f"gpu-{index}",
-            "index": index,
-            "count": 10,
-            "devmem": 65_536,
-            "devcore": each,
-            "type": "AMD Instinct MI300X",
-            "health": True,
-            **told,
-        }
-        for index, each in enumerate(units)
-    ]
-    text = json.dumps(listed)
-    return shown("AMD", {"hami.io/node-amd-register": text}, "amd.com/gpu")
-
-
-def shown(word: str, annotations: dict[str, str], count: str) -> Node:
-    """Read node ``n1``."""
-    obj: dict[str, Any] = {
-        "metadata": {"name": N1, "annotations": annotations},
-        "status": {"allocatable": {count: "1000"}},
-    }
-    return decode_node(obj, [SHIPPED[word]])
-
-
-class Place:
-    """A node whose pods are bound one after another."""
-
-    def __init__(self, word: str, node: Node) -> None:
-        self.kind = SHIPPED[word]
-        self.reader = PodReader(Kinds([self.kind]))
-        self.ledger = Ledger()
-        self.node = node
-        self.ledger.apply(NodeSeen(node))
-
-    def read(
-        self,
-        name: str,
-        limits: Mapping[str, object],
-        annotations: Mapping[str, str],
-        node_name: NodeName | None = None,
-    ) -> Pod:
-        """Read a pod of one container."""
-        builder = pod(name).uid(name).app("a").annotations(annotations)
-        made = (builder.on(node_name) if node_name else builder).build()
-        made["spec"]["containers"][0]["resources"] = {"limits": limits}
-        return self.reader.read(made)
-
-    def bind(
-        self, name: str, limits: Mapping[str, object], annotations: Mapping[str, str]
-    ) -> list[str]:
-        """Bind a pod as its Binding says; gives its cards."""
-        asking = self.read(name, limits, annotations)
-        allocation = choose_devices(self.ledger.fleet, asking, N1, None)
-        assert allocation is not None, self.why_not(asking)
-        written = binding_annotations(
-            asking,
-            {self.kind.type_word: self.kind},
-            node_name=N1,
-            devices=self.node.devices,
-            allocation=allocation,
-            unix_seconds=1,
-        )
-        bound = self.read(name, limits, {**annotations, **written}, N1)
-        assert bound.allocation == allocation
-        self.ledger.apply(PodSeen(bound))
-        assert audit(self.ledger) == []
-        return [uuid for each in uuids(allocation) or [] for uuid in each]
-
-    def why_not(self, asking: Pod) -> str | None:
-        """Ask filter; gives its text, None where the pod fits."""
-        decision = filter_nodes(self.ledger.fleet, asking, [N1], None)
-        return decision.failed.get(N1) or decision.unresolvable.get(N1)
-
-
-def sgpu(gib: int = 4, cores: int = 20) -> dict[str, object]:
-    """Ask for a part of a MetaX card."""
-    return {f"{SGPU}/sgpu": 1, f"{SGPU}/vmemory": gib, f"{SGPU}/vcore": cores}
 
 
 @dataclass(frozen=True)
@@ -220,9 +102,7 @@ def test_a_metax_policy_ends_with_its_pods() -> None:
     decision = filter_nodes(place.ledger.fleet, asking, [N1], None)
     assert N1 in decision.failed
     assert N1 not in decision.unresolvable
-    place.ledger.apply(PodSeen(place.ledger.pods[_UID]))
-    ended = pod("p1").uid("p1").app("a").on(N1).phase("Succeeded").build()
-    place.ledger.apply(PodSeen(place.reader.read(ended)))
+    place.end("p1")
     assert place.why_not(asking) is None
 
 
