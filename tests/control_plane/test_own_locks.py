@@ -140,7 +140,13 @@ async def runs(api: Api, name: str) -> None:
 
 async def test_both_locks_are_taken_and_each_is_given_back(trial: TimedTrial) -> None:
     """Its own by the plugin; the common one by us, or by the next bind."""
+    before = len(trial.proxy.asked)
     assert await bind(trial, "p") == ""
+    asked = trial.proxy.asked[before:]
+    assert [each for each in asked if each[0] != "GET"] == [
+        ("PATCH", NODE),
+        ("POST", f"{pod_path('p')}/binding"),
+    ]
     common, own = await locks(trial.api)
     assert common is not None
     assert common.endswith(",default,p")
