@@ -134,7 +134,7 @@ _WITHOUT_NUMBERS: Final = {
     Reason.CARD_MODE_MISMATCH: "in another mode than the pod accepts",
     Reason.CARD_UUID_MISMATCH: "not among the cards that the pod accepts",
     Reason.CARD_QUARANTINED: "named by an allocation that cannot be read",
-    Reason.CARD_APP_CLASS_MISMATCH: "pods of another application class are there",
+    Reason.CARD_APP_CLASS_MISMATCH: "pods of another class are there",
     Reason.CARD_QOS_POLICY_MISMATCH: "pods with another QoS policy are there",
     Reason.CARD_SLOTS_EXHAUSTED: "no slot free",
     Reason.CARD_SHARED_UNEQUALLY: "shared by containers with another memory",

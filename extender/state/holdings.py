@@ -177,7 +177,13 @@ def _bound(
         case allocation:
             charged_by = _bounded((*earlier, allocation))
     release = shown.release if shown.release is Release.NEVER else pod.release
-    return _charged(pod, node_name, charged_by, release, footing)
+    standing = _charged(pod, node_name, charged_by, release, footing)
+    holding, before = standing.holding, shown.holding
+    if holding is None or before is None or before.traits <= holding.traits:
+        return standing
+    # Who edits what a bound pod says of itself changes nothing for those beside it.
+    kept = replace(holding, traits=holding.traits | before.traits)
+    return replace(standing, holding=kept)
 
 
 def _bounded(charged_by: tuple[Allocation, ...]) -> tuple[Allocation, ...]:

@@ -8,8 +8,11 @@ from typing import Final
 
 import pytest
 
+from extender.core.company import Trait
 from extender.core.kind_set import Kinds
 from extender.core.model import PodUID, Usage
+from extender.state.audit import audit
+from extender.state.events import PodSeen
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
 from extender.verbs.verdicts import judge_node
@@ -107,6 +110,23 @@ def test_a_metax_policy_ends_with_its_pods() -> None:
 
 
 _UID = PodUID("p1")
+
+
+def test_a_metax_pod_that_is_edited_is_what_it_was_and_what_it_is() -> None:
+    """Its card goes by the policy that it was given; nobody joins until it ends."""
+    place = Place("Metax-SGPU", metax("GPU-a"))
+    place.bind("p1", sgpu(), FIXED)
+    shown = place.ledger.pods[_UID]
+    (asked,) = shown.requests
+    burst = replace(asked.selection, traits=frozenset((Trait.BURST_SHARE,)))
+    edited = replace(shown, requests=(replace(asked, selection=burst),))
+    place.ledger.apply(PodSeen(edited))
+    assert audit(place.ledger) == []
+    for annotations in (FIXED, BURST):
+        asking = place.read("p2", sgpu(), annotations)
+        assert place.why_not(asking) == "CardQosPolicyMismatch"
+    place.end("p1")
+    assert place.why_not(place.read("p2", sgpu(), BEST)) is None
 
 
 def test_a_metax_pod_is_judged_without_itself() -> None:
