@@ -516,3 +516,21 @@ def test_vendors_reasons_are_told_in_words(
     )
     lines = [" ".join(line.split()) for line in outcome.out.splitlines()]
     assert f"n1 {expected}" in lines
+
+
+def test_units_of_a_card_are_told_in_json(tmp_path: Path) -> None:
+    """More than 100, where a card has more; the schema knows."""
+    shown = node("n1").annotations({"hami.io/node-amd-register": AMD}).build()
+    shown["status"]["allocatable"]["amd.com/gpu"] = 10
+    wanted = pod("p").app("a").build()
+    wanted["spec"]["containers"][0]["resources"] = {"limits": {"amd.com/gpu": 1}}
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": [shown]}))
+    config = EXAMPLE.parent / "device-config.yaml"
+    outcome = gpu_extender(
+        *("schedule", "-f", "-", "--cluster", file, "--device-config", config),
+        *("-o", "json"),
+        stdin=json.dumps(wanted),
+    )
+    assert '"core_percent": 304' in outcome.out
+    assert violations("schedule", outcome.json) == []
