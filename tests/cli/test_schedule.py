@@ -532,5 +532,5 @@ def test_units_of_a_card_are_told_in_json(tmp_path: Path) -> None:
         *("-o", "json"),
         stdin=json.dumps(wanted),
     )
-    assert '"core_percent": 304' in outcome.out
+    assert '"core_percent":304' in outcome.out
     assert violations("schedule", outcome.json) == []
