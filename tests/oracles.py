@@ -461,8 +461,8 @@ def _order(
 def _piece(device: Device, held: _Held, asked: ContainerRequest) -> Piece:
     uuid = device.device_uuid
     if device.mode != "mig":
-        usage = Usage(1, memory_needed(device, asked), asked.core_percent)
-        return Piece(uuid, usage)
+        cores = cores_needed(device, asked)
+        return Piece(uuid, Usage(1, memory_needed(device, asked), cores))
     found = next_instance(device, held.usage[uuid], held.slices[uuid], asked)
     assert found is not None
     profile, place = found
@@ -513,7 +513,8 @@ def _hold(
 ) -> None:
     for device, _ in loaded:
         if device.device_uuid in taken:
-            share = Usage(1, memory_needed(device, asked), asked.core_percent)
+            cores = cores_needed(device, asked)
+            share = Usage(1, memory_needed(device, asked), cores)
             working[device.device_uuid] = working[device.device_uuid] + share
 
 
@@ -528,6 +529,17 @@ def memory_needed(device: Device, asked: ContainerRequest) -> int:
         ]
         whole = min([whole, max(of_instances, default=whole)])
     return whole * asked.memory_percent // 100
+
+
+def cores_needed(device: Device, asked: ContainerRequest) -> int:
+    """Resolve percents of a device that counts its cores in units: one at least."""
+    if not asked.cores_of_card:
+        return asked.core_percent
+    whole = device.capacity.core_percent
+    units = max(1, whole * asked.core_percent // 100)
+    while units % device.core_step and units < whole:
+        units += 1
+    return max(1, min(units, whole))
 
 
 def device_score(
@@ -568,7 +580,7 @@ def refusal_code(
     is_mig = device.mode == "mig"
     capacity = device.capacity
     needed_mib = memory_needed(device, asked)
-    cores_needed = asked.core_percent
+    takes_cores = asked.sharing is not Sharing.BY_MEMORY
     rules = [
         ("CardNotHealth", not device.is_healthy),
         ("CardCordoned", device.is_cordoned),
@@ -590,18 +602,23 @@ def refusal_code(
         ),
         (
             "CardInsufficientCore",
-            not is_mig and capacity.core_percent - used.core_percent < cores_needed,
+            not is_mig
+            and takes_cores
+            and capacity.core_percent - used.core_percent < cores_needed(device, asked),
         ),
         (
             "ExclusiveDeviceAllocateConflict",
-            capacity.core_percent == 100 and cores_needed == 100 and used.slots > 0,
+            capacity.core_percent == 100
+            and asked.core_percent == 100
+            and used.slots > 0,
         ),
         (
             "CardComputeUnitsExhausted",
             not is_mig
             and capacity.core_percent != 0
             and used.core_percent >= capacity.core_percent
-            and cores_needed == 0,
+            and takes_cores
+            and asked.core_percent == 0,
         ),
         (
             "CardMigTopologyInfeasible",

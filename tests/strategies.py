@@ -230,6 +230,7 @@ def devices(
         mode=mode,
         numa_node=draw(st.sampled_from([0, 0, 1, 4])),
         mig_profiles=draw(mig_profiles()) if mode == "mig" else (),
+        core_step=draw(_mostly(1, odd=[2, 7])),
     )
 
 
@@ -323,7 +324,11 @@ def loaded_nodes(
 
 @st.composite
 def container_requests(
-    draw: st.DrawFn, *, max_count: int = 4, sharing: Sharing = Sharing.BY_AMOUNT
+    draw: st.DrawFn,
+    *,
+    max_count: int = 4,
+    sharing: Sharing = Sharing.BY_AMOUNT,
+    cores_of_card: bool = False,
 ) -> ContainerRequest:
     """Draw what one container asks: nothing, MiB or percent, with or without cores."""
     few = [count for count in (0, 1, 1, 1, 1, 2, 2) if count <= max_count]
@@ -333,15 +338,21 @@ def container_requests(
     if sharing is Sharing.BY_SLOT:
         return ContainerRequest(count, 0, 0, 0, sharing)
     cores = draw(st.sampled_from([0, 0, 30, 30, 100]))
+    if cores_of_card:
+        cores = draw(st.sampled_from([1, 30, 33, 50, 100]))
+    if sharing is Sharing.BY_MEMORY:
+        cores = 0
     if sharing is Sharing.BY_AMOUNT and draw(st.booleans()):
         percent = draw(st.sampled_from([50, 25, 10, 1, 100, 0]))
-        return ContainerRequest(count, None, percent, cores)
+        return ContainerRequest(
+            count, None, percent, cores, cores_of_card=cores_of_card
+        )
     memory_mib = draw(
         st.one_of(
             st.sampled_from([3_000, 8_000, 12_000, 1, 24_000]), st.integers(0, 30_000)
         )
     )
-    return ContainerRequest(count, memory_mib, 0, cores, sharing)
+    return ContainerRequest(count, memory_mib, 0, cores, sharing, cores_of_card)
 
 
 @st.composite
@@ -392,7 +403,8 @@ def pod_requests(
     )
     # A kind has one of these for all of its containers.
     sharing = draw(st.sampled_from([*[Sharing.BY_AMOUNT] * 6, *Sharing]))
-    one = container_requests(max_count=max_count, sharing=sharing)
+    units = sharing is Sharing.BY_AMOUNT and not draw(st.integers(0, 5))
+    one = container_requests(max_count=max_count, sharing=sharing, cores_of_card=units)
     asked = tuple(draw(one) for _ in range(size))
     return PodRequest(
         kind=GPU,

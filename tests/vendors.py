@@ -11,6 +11,15 @@ VASTAI = (
 )
 DCUS = "DCU-0,4,65520,100,Z100L,0,true:"
 
+AMD = (
+    '[{"id":"gpu-0","count":10,"devmem":196592,"devcore":304,'
+    '"type":"AMD Instinct MI300X","health":true}]'
+)
+SGPUS = (
+    '[{"uuid":"GPU-m","model":"MXC500","totalDevCount":16,"totalCompute":100,'
+    '"totalVRam":65536,"healthy":true}]'
+)
+
 Shown = tuple[str, dict[str, int], dict[str, str], dict[str, int], str]
 """The kind's word, the node's capacity and annotations, the limits of the pod's only
 container, and the rows on node ``n1``."""
@@ -33,6 +42,31 @@ ROWS: dict[str, Shown] = {
         {"hami.io/node-dcu-register": DCUS},
         {"hygon.com/dcunum": 1, "hygon.com/dcumem": 2000, "hygon.com/dcucores": 60},
         "DCU-0,DCU,2000,60:;",
+    ),
+    "a part of an AMD card": (
+        "AMD",
+        {"amd.com/gpu": 10},
+        {"hami.io/node-amd-register": AMD},
+        {"amd.com/gpu": 1, "amd.com/gpumem": 4096, "amd.com/gpucores": 25},
+        "gpu-0,AMD Instinct MI300X,4096,76:;",
+    ),
+    "a part of a MetaX card": (
+        "Metax-SGPU",
+        {"metax-tech.com/sgpu": 16},
+        {"metax-tech.com/node-gpu-devices": SGPUS},
+        {
+            "metax-tech.com/sgpu": 1,
+            "metax-tech.com/vmemory": 4,
+            "metax-tech.com/vcore": 30,
+        },
+        "GPU-m,Metax-SGPU,4096,30:;",
+    ),
+    "whole MetaX cards": (
+        "Metax-GPU",
+        {"metax-tech.com/gpu": 2},
+        {},
+        {"metax-tech.com/gpu": 2},
+        "n1-metax-0,Metax-GPU,65536,100:n1-metax-1,Metax-GPU,65536,100:;",
     ),
     "whole GCUs": (
         "GCU",

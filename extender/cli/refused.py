@@ -134,7 +134,10 @@ _WITHOUT_NUMBERS: Final = {
     Reason.CARD_MODE_MISMATCH: "in another mode than the pod accepts",
     Reason.CARD_UUID_MISMATCH: "not among the cards that the pod accepts",
     Reason.CARD_QUARANTINED: "named by an allocation that cannot be read",
+    Reason.CARD_APP_CLASS_MISMATCH: "pods of another class are there",
+    Reason.CARD_QOS_POLICY_MISMATCH: "pods with another QoS policy are there",
     Reason.CARD_SLOTS_EXHAUSTED: "no slot free",
+    Reason.CARD_SHARED_UNEQUALLY: "shared by containers with another memory",
     Reason.CARD_EXCLUSIVE_CONFLICT: "in use, and one of both wants the card alone",
     Reason.CARD_COMPUTE_EXHAUSTED: "names no cores, and none is left",
 }
@@ -147,9 +150,10 @@ def _numbers(reason: Reason, cards: Sequence[CardVerdict], free: str) -> str:
             return f"needs {best.needed.memory_mib} MiB, {best.free.memory_mib} {free}"
         case Reason.CARD_INSUFFICIENT_CORE:
             best = max(cards, key=lambda card: card.free.core_percent)
+            unit = "units" if best.counts_units else "%"
             return (
-                f"needs {best.needed.core_percent} % cores, "
-                f"{best.free.core_percent} % {free}"
+                f"needs {best.needed.core_percent} {unit} of cores, "
+                f"{best.free.core_percent} {unit} {free}"
             )
         case Reason.CARD_MIG_TOPOLOGY_INFEASIBLE:
             needed = min(card.needed.memory_mib for card in cards)

@@ -27,6 +27,8 @@ class NodeTotals:
         kubelet_slots: Device ids that kubelet has set aside.
         closures: Unreadable allocations that name no card of the node.
         held_exclusively: Cards that nobody may join.
+        trait_counts: Of each card that a pod with traits holds, how many have which;
+            see `extender.core.company`.
         slices: Of each card in MIG mode that instances are held of, how many hold each
             slice, up to the last that is held.
     """
@@ -37,6 +39,7 @@ class NodeTotals:
     closures: int
     held_exclusively: frozenset[DeviceUUID] = frozenset()
     slices: Mapping[DeviceUUID, tuple[int, ...]] = field(default_factory=dict)
+    trait_counts: Mapping[DeviceUUID, int] = field(default_factory=dict)
 
 
 class Bucket:
@@ -87,6 +90,7 @@ class Bucket:
             cards.exists[at] = True
             cards.is_unhealthy[at] = not device.is_healthy
             cards.is_cordoned[at] = device.is_cordoned
+            cards.core_steps[at] = device.core_step
             cards.numa_ranks[at] = numa_nodes.index(device.numa_node)
             cards.mode_codes[at] = self._interned.modes.code(device.mode)
             cards.model_codes[at] = self._interned.models.code(device.model)
@@ -175,6 +179,11 @@ class Bucket:
             kubelet_slots=int(cards.kubelet_slots[column]),
             closures=int(cards.closures[column]),
             slices=self._slices_at(column) if self._has_mig else {},
+            trait_counts={
+                device_uuid: int(count)
+                for device_uuid, position in positions.items()
+                if (count := cards.trait_counts[position, column])
+            },
         )
 
     def _slices_at(self, column: int) -> dict[DeviceUUID, tuple[int, ...]]:

@@ -17,7 +17,7 @@ from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.policies import card_order
-from extender.core.rules import Trial, memory_needed, passing
+from extender.core.rules import Trial, cores_needed, memory_needed, passing
 
 _CELLS_PER_STEP: Final = 500
 """Answers that cost as much as one step of the search."""
@@ -177,7 +177,7 @@ class CardStates:
             wants.distinct, wants.held[..., np.newaxis], needed, strict=True
         ):
             used[MEMORY] += held * memory_mib
-            used[CORES] += held * asked.core_percent
+            used[CORES] += held * cores_needed(seen, asked)
         all_open = np.broadcast_to(is_open, seen.exists.shape)
         for place, (asked, memory_mib) in enumerate(
             zip(wants.distinct, needed, strict=True)

@@ -17,6 +17,7 @@ from extender.core.arrays import (
     Int64s,
     Mask,
 )
+from extender.core.company import counted
 from extender.core.holding import Holding
 from extender.core.mig import MIG_SLICES, MigTable, MigTables, held_slices
 from extender.core.model import DeviceUUID, KindWord
@@ -31,11 +32,13 @@ _PER_CARD: Final = {
     "is_cordoned": np.bool_,
     "quarantines": np.int32,
     "exclusive_pods": np.int32,
+    "trait_counts": np.int64,
     "numa_ranks": np.int32,
     "mode_codes": np.int32,
     "model_codes": np.int32,
     "uuid_codes": np.int32,
     "mig_codes": np.int32,
+    "core_steps": np.int32,
 }
 _PER_NODE: Final = {
     "card_counts": np.int64,
@@ -49,6 +52,7 @@ _USE: Final = (
     "used",
     "quarantines",
     "exclusive_pods",
+    "trait_counts",
     "kubelet_slots",
     "closures",
     "slice_counts",
@@ -128,6 +132,8 @@ class Cards:
         is_cordoned: bool (W, N).
         quarantines: int32 (W, N); unreadable allocations that name the card.
         exclusive_pods: int32 (W, N); pods that hold the card and let nobody join.
+        trait_counts: int64 (W, N); pods that hold the card, by what they are to others;
+            see `extender.core.company`.
         numa_ranks: int32 (W, N); place of the card's NUMA node among its node's, from
             0, in the order of their numbers.
         mode_codes: int32 (W, N); number of the interned mode.
@@ -135,6 +141,8 @@ class Cards:
         uuid_codes: int32 (W, N); number of the interned UUID.
         mig_codes: int32 (W, N); number of the interned table of instances; 0 for a card
             that is not in MIG mode.
+        core_steps: int32 (W, N); units of cores that are handed out together; 1 in
+            padding.
         card_counts: int64 (N,).
         allocatable_slots: int64 (N,); kubelet's device ids.
         kubelet_slots: int64 (N,); device ids that kubelet has set aside.
@@ -153,11 +161,13 @@ class Cards:
     is_cordoned: Mask
     quarantines: Int32s
     exclusive_pods: Int32s
+    trait_counts: Int64s
     numa_ranks: Int32s
     mode_codes: Int32s
     model_codes: Int32s
     uuid_codes: Int32s
     mig_codes: Int32s
+    core_steps: Int32s
     card_counts: Int64s
     allocatable_slots: Int64s
     kubelet_slots: Int64s
@@ -183,6 +193,7 @@ class Cards:
             for name, dtype in layout.items()
         }
         arrays["divisors"][:] = np.inf
+        arrays["core_steps"][:] = 1
         return cls(**arrays, interned=interned)
 
     @property
@@ -272,6 +283,7 @@ class Cards:
     def apply(self, change: Change) -> None:
         """Write one change into the arrays; only for their owner."""
         column, positions, sign = change.column, change.positions, change.sign
+        traits = counted(change.holding.traits)
         for device_uuid, usage in change.holding.charge.items():
             position = positions.get(device_uuid)
             if position is not None:
@@ -280,6 +292,8 @@ class Cards:
                 self.used[CORES, position, column] += sign * usage.core_percent
                 if change.holding.is_exclusive and usage.slots:
                     self.exclusive_pods[position, column] += sign
+                if traits and usage.slots:
+                    self.trait_counts[position, column] += sign * traits
         if self.has_mig or change.holding.slices:
             self._apply_instances(change)
         slots = change.holding.kubelet_slots.get(change.kind, 0)

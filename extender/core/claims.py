@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from extender.core.company import Trait
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceClaim:
@@ -14,6 +16,8 @@ class ResourceClaim:
         cores: Percent of one device, per device.
         shares_in_software: The pod asks for it where its kind can cut a device both
             ways; see `Kind.software_annotation`.
+        app_class: The pod's, of kinds whose cards go by it; see
+            `Kind.app_class_annotation`.
     """
 
     count: int | None = None
@@ -21,6 +25,7 @@ class ResourceClaim:
     percentage: int | None = None
     cores: int | None = None
     shares_in_software: bool = False
+    app_class: Trait | None = None
 
     @property
     def names_any(self) -> bool:

@@ -26,7 +26,7 @@ def card_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
         columns: int64 (K,); the nodes in question.
 
     Returns:
-        int64 (8, W, K).
+        int64 (9, W, K).
     """
     serves = is_open[:, columns]
     fields = np.concatenate(
@@ -34,6 +34,7 @@ def card_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
             cards.capacity[..., columns],
             cards.used[..., columns],
             cards.numa_ranks[np.newaxis, :, columns],
+            cards.core_steps[np.newaxis, :, columns],
             serves[np.newaxis],
         ],
         dtype=np.int64,
@@ -46,7 +47,7 @@ def instance_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
     """Tell the same, and what more is looked at of cards in MIG mode.
 
     Returns:
-        int64 (10, W, K).
+        int64 (11, W, K).
     """
     serves = is_open[:, columns]
     some = cards.of_nodes(columns)

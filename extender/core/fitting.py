@@ -28,7 +28,7 @@ from extender.core.model import Lifetime, PodRequest
 from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
 from extender.core.prospects import have_instances, worth_a_search
 from extender.core.reasons import CODES, Reason
-from extender.core.rules import memory_needed
+from extender.core.rules import cores_needed, memory_needed
 from extender.core.search import Assignment, Search
 
 _MOST_CONTAINERS: Final = 60
@@ -349,7 +349,8 @@ class _Placing:
         """Tell what a container holds of a card: int64 (3,)."""
         asked = self._request.containers[index]
         memory_mib = memory_needed(self._cards, asked)[position, column]
-        return np.array([1, memory_mib, asked.core_percent], np.int64)
+        cores = cores_needed(self._cards, asked)[position, column]
+        return np.array([1, memory_mib, cores], np.int64)
 
     def give_up(self, columns: Int64s) -> None:
         """Refuse nodes as a whole, since the steps ran out."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from extender.core.company import NO_TRAITS, Traits
 from extender.core.model import Charge, DeviceUUID, KindWord, NodeName
 
 
@@ -23,6 +24,7 @@ class Holding:
             ask for such.
         slices: Of each device that it holds instances of, how many of these hold each
             slice; as `extender.core.phases.held_slices`.
+        traits: What the pod is to others on its devices.
         released: Devices that its allocation names, and that it is not charged for
             any more.
     """
@@ -35,6 +37,7 @@ class Holding:
     is_exclusive: bool = False
     slices: Mapping[DeviceUUID, tuple[int, ...]] = field(default_factory=dict)
     released: tuple[DeviceUUID, ...] = ()
+    traits: Traits = NO_TRAITS
 
     def mistakes(self, device_uuid: DeviceUUID, *, is_mig: bool) -> bool:
         """Whether a device's mode is another than the pod's allocation goes by.

@@ -11,6 +11,11 @@ class ServedBy(Enum):
     NODE_LOCK = "node lock"
     """The plugin serves whichever pod the node's lock names, and releases it."""
 
+    OWN_LOCK = "own lock"
+    """The plugin serves the only pod that `Kind.assigned_annotations` calls unserved,
+    and fails where there are two. It releases `Kind.own_lock_annotation`, and not the
+    common lock: whoever took that gives it back once the pod is served."""
+
     NOTHING = "nothing"
     """The plugin releases no lock: whoever takes it for the Binding gives it back."""
 
@@ -52,6 +57,15 @@ class RequestRule(Enum):
 
     CORES_IN_SOFTWARE = "cores in software"
     """Cores can be named only where the pod asks for sharing in software."""
+
+    CORES_OF_CARD = "cores of card"
+    """Cores are 1 to 100 percent of what the device registers, in its own units."""
+
+    CLASS_ON_ONE_CARD = "class on one card"
+    """A container of a pod with an application class gets one device."""
+
+    ONLINE_WITHOUT_CORES = "online without cores"
+    """A pod of class online takes no cores, and needs none to be free."""
 
     SHARED_EQUALLY = "shared equally"
     """Containers on one device have the same memory."""
@@ -169,7 +183,6 @@ class Admission:
         core_policy: How cores are limited; ``default`` says nothing.
         core_policy_env: The variable that says it to containers with devices.
         container_name_env: A variable for a container's own name.
-        annotations: For pods that do not have them.
         count_annotation: Has the count of a container that asks for several devices.
         runtime_class_name: For pods that name none; empty for none.
     """
@@ -184,7 +197,6 @@ class Admission:
     core_policy: str = "default"
     core_policy_env: str = ""
     container_name_env: str = ""
-    annotations: tuple[tuple[str, str], ...] = ()
     count_annotation: str = ""
     runtime_class_name: str = ""
 
@@ -238,6 +250,9 @@ class Kind:
     allocated_annotation: str
     """Pod annotation: the same rows, never changed afterwards."""
 
+    rows_name_models: bool = False
+    """Whether a share's second field is its device's model instead of `type_word`."""
+
     side_annotations: SideAnnotations | None = None
     """Pod annotations: what the plugin reads besides rows."""
 
@@ -275,9 +290,19 @@ class Kind:
     is_software_everywhere: bool = False
     """Whether they are where `node_software_annotation` says nothing."""
 
-    refused_annotations: tuple[tuple[str, str], ...] = ()
-    """Pod annotations that ask for what is not built, each with the one value that
-    does not; empty where every value does."""
+    qos_annotation: str | None = None
+    """Pod annotation: how compute is shared out on its devices, which have one such
+    policy at a time. Without it, and for pods of class online, see
+    `extender.wire.kind_annotations.read_traits`."""
+
+    app_class_annotation: str | None = None
+    """Pod annotation: its class, by which pods keep apart from each other."""
+
+    topology_annotation: str | None = None
+    """Pod annotation: whether its devices are to be linked well, by true or false."""
+
+    is_topology_aware: bool = False
+    """Whether they are where `topology_annotation` says nothing."""
 
     memory_notation: MemoryNotation = MemoryNotation.UNITS
     """How a container writes its memory."""
@@ -328,7 +353,12 @@ class Kind:
     """How its plugin finds the pod that it serves."""
 
     own_lock_annotation: str | None = None
-    """Node annotation: a lock that its plugin looks at instead of the common one."""
+    """Node annotation: a lock that schedulers take besides the common one, and its
+    plugin releases; its value is a time."""
+
+    assigned_annotations: tuple[str, ...] = ()
+    """Pod annotations: false until its plugin has served the pod, and then true.
+    Several where plugins do not agree on the spelling; one that is true counts."""
 
     admission: Admission = NO_ADMISSION
     """What its pods are given at their creation."""

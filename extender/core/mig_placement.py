@@ -17,7 +17,13 @@ from extender.core.device_policy import DevicePolicy
 from extender.core.mig import mig_offers
 from extender.core.model import ContainerRequest
 from extender.core.policies import card_order
-from extender.core.rules import USE_RULES, Trial, first_refusals, memory_needed
+from extender.core.rules import (
+    USE_RULES,
+    Trial,
+    cores_needed,
+    first_refusals,
+    memory_needed,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +220,8 @@ def offered(
     is_mig = cards.is_mig
     shares = np.ones_like(cards.capacity)
     shares[MEMORY] = np.where(is_mig, offers.memory_mib, memory_mib)
-    shares[CORES] = np.where(is_mig, offers.core_percent, request.core_percent)
+    cores = cores_needed(cards, request)
+    shares[CORES] = np.where(is_mig, offers.core_percent, cores)
     return Offer(
         refusals=first_refusals(answers, cards.exists.shape),
         shares=shares,

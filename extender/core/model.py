@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final, NewType, Self
 
+from extender.core.company import NO_TRAITS, Traits
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.mig import MIG_MODE, MigInstance, MigProfiles
 
@@ -263,6 +264,10 @@ class Sharing(Enum):
     EQUALLY = "equally"
     """Each has the same memory there."""
 
+    BY_MEMORY = "by memory"
+    """Nothing: slots and memory must do. A request asks for no cores, and takes what it
+    computes with from the others."""
+
     BY_SLOT = "by slot"
     """Nothing: slots must do. A request asks for no memory and no cores."""
 
@@ -278,6 +283,8 @@ class ContainerRequest:
             when `memory_mib` is None. Range 0 to 100.
         core_percent: Percent of one device, per device. Range 0 to 100.
         sharing: What others on the device must agree on.
+        cores_of_card: Whether the device counts its cores in units of its own, so that
+            `core_percent` is of as many as it registers.
     """
 
     count: int = 0
@@ -285,6 +292,7 @@ class ContainerRequest:
     memory_percent: int = 0
     core_percent: int = 0
     sharing: Sharing = field(default=Sharing.BY_AMOUNT, repr=False)
+    cores_of_card: bool = field(default=False, repr=False)
 
 
 NO_REQUEST: Final = ContainerRequest()
@@ -302,6 +310,8 @@ class Selection:
         avoid_uuids: Devices that are not accepted.
         modes: The mode word of an accepted device is somewhere in this text, or it
             has none. None is no constraint.
+        traits: What the pod is to others on the device; of kinds whose devices go by
+            that.
     """
 
     use_types: tuple[str, ...] | None = None
@@ -309,6 +319,7 @@ class Selection:
     use_uuids: frozenset[DeviceUUID] | None = None
     avoid_uuids: frozenset[DeviceUUID] = frozenset()
     modes: str | None = None
+    traits: Traits = NO_TRAITS
 
 
 ANY_DEVICE: Final = Selection()
@@ -441,6 +452,11 @@ class Pod:
         return any(each.device_policy.is_exclusive for each in self.requests)
 
     @property
+    def traits(self) -> Traits:
+        """What it is to others on its devices."""
+        return NO_TRAITS.union(*[each.selection.traits for each in self.requests])
+
+    @property
     def node_policy(self) -> Policy:
         """Which fitting node is preferred; the same for all that it asks for."""
         return self.requests[0].node_policy if self.requests else Policy.BINPACK
@@ -469,6 +485,8 @@ class Device:
         mode: Mode word, such as ``hami-core`` or ``mig``; may be empty.
         numa_node: Which of the node's NUMA nodes it is at.
         mig_profiles: What it can be cut into, in MIG mode.
+        core_step: Units of cores that its plugin hands out together, where it counts
+            cores in units of its own; see `ContainerRequest.cores_of_card`.
     """
 
     device_uuid: DeviceUUID
@@ -480,6 +498,7 @@ class Device:
     mode: str = ""
     numa_node: int = 0
     mig_profiles: MigProfiles = ()
+    core_step: int = 1
 
     @property
     def is_mig(self) -> bool:
@@ -529,6 +548,8 @@ class Node:
             none.
         lock: Value of the annotation by which one pod at a time is served; None
             while nobody holds it.
+        own_locks: Names and values of the annotations by which some kinds lock it
+            besides, of those that are held.
         version: Of this view of it; a write that names it fails on any later one.
         warnings: What else of it cannot be read; its cards count nevertheless.
         handshakes: Names and texts of the annotations by which plugins are asked to
@@ -548,6 +569,7 @@ class Node:
     texts: tuple[tuple[str, str], ...] | None = field(
         default=None, compare=False, repr=False
     )
+    own_locks: tuple[tuple[str, str], ...] = ()
 
     @property
     def devices(self) -> list[Device]:

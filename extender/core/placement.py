@@ -28,6 +28,7 @@ from extender.core.rules import (
     NODE_RULES,
     USE_RULES,
     Trial,
+    cores_needed,
     first_refusals,
     memory_needed,
 )
@@ -220,7 +221,7 @@ class _Attempt:
             chosen = _best_linked(self._links, order, eligible, preferred, asked.count)
         used[SLOTS] += chosen
         used[MEMORY] += chosen * memory_mib
-        used[CORES] += chosen * np.int64(asked.core_percent)
+        used[CORES] += chosen * cores_needed(self._cards, asked)
         self._chosen[index] = chosen
         return chosen
 

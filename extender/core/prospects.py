@@ -13,7 +13,7 @@ from extender.core.arrays import Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
-from extender.core.rules import Trial, memory_needed, passing
+from extender.core.rules import Trial, cores_needed, memory_needed, passing
 
 
 def worth_a_search(
@@ -158,13 +158,19 @@ def _has_room(
     Of a percentage, each card is taken for the smallest open one.
     """
     left = np.maximum(cards.capacity - cards.used, 0) * is_open
-    slots, memory_mib, core_percent = left.sum(axis=1)
+    slots, memory_mib, cores = left.sum(axis=1)
     needed_mib = np.zeros(cards.node_count, np.int64)
+    needed_cores = np.zeros(cards.node_count, np.int64)
     for asked in together:
-        of_cards = memory_needed(cards, asked)
-        least = np.where(is_open, of_cards, np.iinfo(np.int64).max).min(axis=0)
-        needed_mib += asked.count * np.where(is_open.any(axis=0), least, 0)
+        needed_mib += asked.count * _least(memory_needed(cards, asked), is_open)
+        needed_cores += asked.count * _least(cores_needed(cards, asked), is_open)
     is_room: Mask = slots >= sum(asked.count for asked in together)
-    is_room &= core_percent >= sum(each.count * each.core_percent for each in together)
+    is_room &= cores >= needed_cores
     is_room &= memory_mib >= needed_mib
     return is_room
+
+
+def _least(of_cards: Int64s, is_open: Mask) -> Int64s:
+    """Take the smallest of each node's open cards, 0 without one: int64 (N,)."""
+    least = np.where(is_open, of_cards, np.iinfo(np.int64).max).min(axis=0)
+    return np.where(is_open.any(axis=0), least, 0)

@@ -44,6 +44,13 @@ class Reason(Enum):
     CARD_QUARANTINED = "CardHeldByUnreadableAllocation"
     """Ours: an unreadable allocation names it, so it counts as full."""
 
+    CARD_APP_CLASS_MISMATCH = "CardAppClassMismatch"
+    """Pods there are of another application class than the pod may join: online and
+    offline ones keep apart from all others, and offline ones from online ones."""
+
+    CARD_QOS_POLICY_MISMATCH = "CardQosPolicyMismatch"
+    """Pods there have another QoS policy; a card has one at a time."""
+
     CARD_SLOTS_EXHAUSTED = "CardTimeSlicingExhausted"
     CARD_INSUFFICIENT_MEMORY = "CardInsufficientMemory"
     CARD_SHARED_UNEQUALLY = "CardSharedUnequally"

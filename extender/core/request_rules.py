@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from extender.core.claims import ResourceClaim
+from extender.core.company import Trait
 from extender.core.kinds import Kind, RequestRule
 from extender.core.model import ContainerRequest, Sharing
 from extender.errors import BadQuantity
@@ -227,6 +228,44 @@ def cores_in_software(request: ContainerRequest, asking: Asking) -> ContainerReq
     return request
 
 
+def cores_of_card(request: ContainerRequest, asking: Asking) -> ContainerRequest:
+    """Ask for a part of the cores that each device registers; all where none is named.
+
+    Source: amd, whose cards count compute units. Example: 25 of a card of 304 units
+    are 76.
+    """
+    cores = asking.claim.cores
+    if cores is not None and not 1 <= cores <= _ALL_PERCENT:
+        raise asking.refused(
+            asking.kind.core_resource, cores, "a percentage from 1 to 100"
+        )
+    return replace(request, cores_of_card=True)
+
+
+def class_on_one_card(request: ContainerRequest, asking: Asking) -> ContainerRequest:
+    """Refuse several devices where the pod has an application class.
+
+    Source: metax' webhook. Example: 2 cards by a pod of class offline.
+    """
+    if asking.claim.app_class is not None and request.count != 1:
+        raise asking.refused(
+            asking.kind.count_resource,
+            request.count,
+            f"1, all that {asking.kind.app_class_annotation} allows",
+        )
+    return request
+
+
+def online_without_cores(request: ContainerRequest, asking: Asking) -> ContainerRequest:
+    """Ask for no cores where the pod's class is online: it takes them from others.
+
+    Source: metax' fit. Example: 100 % beside two offline pods with 50 % each.
+    """
+    if asking.claim.app_class is not Trait.ONLINE:
+        return request
+    return replace(request, core_percent=0, sharing=Sharing.BY_MEMORY)
+
+
 def shared_equally(request: ContainerRequest, _asking: Asking) -> ContainerRequest:
     """Join only containers that have the same memory.
 
@@ -250,6 +289,9 @@ REQUEST_RULES: Final[
         RequestRule.MEMORY_RAISED: memory_raised,
         RequestRule.CORES_BY_MEMORY: cores_by_memory,
         RequestRule.CORES_IN_SOFTWARE: cores_in_software,
+        RequestRule.CORES_OF_CARD: cores_of_card,
+        RequestRule.CLASS_ON_ONE_CARD: class_on_one_card,
+        RequestRule.ONLINE_WITHOUT_CORES: online_without_cores,
         RequestRule.SHARED_EQUALLY: shared_equally,
     }
 )

@@ -15,6 +15,7 @@ import numpy as np
 
 from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Int64s, Mask
 from extender.core.cards import Cards
+from extender.core.company import APP_CLASSES, QOS_POLICIES, Trait, has_any
 from extender.core.device_policy import DevicePolicy
 from extender.core.mig import MIG_MODE, NO_INSTANCE, MigOffers
 from extender.core.model import (
@@ -64,6 +65,24 @@ def memory_needed(cards: Cards, request: ContainerRequest) -> Int64s:
         largest = cards.interned.mig_tables.largest_mib(cards.mig_codes)
         whole = np.where(largest > 0, np.minimum(whole, largest), whole)
     needed: Int64s = whole * request.memory_percent // 100
+    return needed
+
+
+def cores_needed(cards: Cards, request: ContainerRequest) -> Int64s:
+    """Resolve a request's cores on each card; int64 (W, N), read-only.
+
+    Of cards that count in units of their own it is a part of those, rounded down, and
+    one unit at least: a row of 0 would mean no limit. Where a plugin hands out several
+    units together, it is raised to those, up to the whole card.
+
+    Source: HAMi's fit of amd.
+    """
+    if not request.cores_of_card:
+        return np.broadcast_to(np.int64(request.core_percent), cards.exists.shape)
+    whole, steps = cards.capacity[CORES], cards.core_steps
+    units = np.maximum(whole * request.core_percent // 100, 1)
+    raised = (units + steps - 1) // steps * steps
+    needed: Int64s = np.maximum(np.minimum(raised, whole), 1)
     return needed
 
 
@@ -126,6 +145,39 @@ def card_quarantined(cards: Cards, _selection: Selection) -> Mask:
     return refused
 
 
+def card_app_class_mismatch(cards: Cards, selection: Selection) -> Mask | None:
+    """Refuse cards of pods of another class, of kinds whose cards go by it.
+
+    Online and offline pods join each other's cards, except that no offline pod comes to
+    an online one: it would stand still. Pods without a class keep to themselves.
+
+    Source: HAMi v2.10's checkAppClass of metax.
+    """
+    traits = selection.traits
+    if not traits:
+        return None
+    has_class = has_any(cards.trait_counts, APP_CLASSES)
+    if traits.isdisjoint(APP_CLASSES):
+        return has_class
+    refused: Mask = (cards.used[SLOTS] > 0) & ~has_class
+    if Trait.OFFLINE in traits:
+        refused |= has_any(cards.trait_counts, [Trait.ONLINE])
+    return refused
+
+
+def card_qos_policy_mismatch(cards: Cards, selection: Selection) -> Mask | None:
+    """Refuse cards of pods with another QoS policy; online pods have none.
+
+    Source: HAMi v2.10's checkDeviceQos of metax, which goes by what the card says that
+    its policy is; that comes late, and is kept in memory until then. Here it is what
+    the pods there say.
+    """
+    policy = selection.traits.intersection(QOS_POLICIES)
+    if not policy:
+        return None
+    return has_any(cards.trait_counts, policy.symmetric_difference(QOS_POLICIES))
+
+
 def card_held_exclusively(cards: Cards, _selection: Selection) -> Mask:
     """Refuse cards that a pod holds which came with policy mutex.
 
@@ -179,10 +231,12 @@ def card_shared_unequally(trial: Trial) -> Mask | None:
     return refused
 
 
-def card_insufficient_core(trial: Trial) -> Mask:
+def card_insufficient_core(trial: Trial) -> Mask | None:
     """Refuse cards with too little compute left."""
+    if trial.request.sharing is Sharing.BY_MEMORY:
+        return None
     free = trial.cards.capacity[CORES] - trial.used[CORES]
-    refused: Mask = free < trial.request.core_percent
+    refused: Mask = free < cores_needed(trial.cards, trial.request)
     return _unless_mig(trial.cards, refused)
 
 
@@ -197,7 +251,7 @@ def card_exclusive_conflict(trial: Trial) -> Mask | None:
 
 def card_compute_exhausted(trial: Trial) -> Mask | None:
     """Refuse cards whose compute is taken whole when the request names no cores."""
-    if trial.request.core_percent:
+    if trial.request.core_percent or trial.request.sharing is Sharing.BY_MEMORY:
         return None
     capacity = trial.cards.capacity[CORES]
     refused: Mask = (capacity > 0) & (trial.used[CORES] >= capacity)
@@ -233,6 +287,8 @@ CARD_RULES: Final[
     (Reason.CARD_MODE_MISMATCH, card_mode_mismatch),
     (Reason.CARD_UUID_MISMATCH, card_uuid_mismatch),
     (Reason.CARD_QUARANTINED, card_quarantined),
+    (Reason.CARD_APP_CLASS_MISMATCH, card_app_class_mismatch),
+    (Reason.CARD_QOS_POLICY_MISMATCH, card_qos_policy_mismatch),
     (Reason.CARD_EXCLUSIVE_CONFLICT, card_held_exclusively),
 )
 """Asked once per pod. None means that the rule has nothing to say."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -76,7 +76,7 @@ class EmbeddedCluster:
                 if node.name in self._nodes:
                     raise Conflict(f"node {node.name} is there twice")
                 # A lock is between a live scheduler and a live plugin; here is neither.
-                self._nodes[node.name] = replace(node, lock=None)
+                self._nodes[node.name] = replace(node, lock=None, own_locks=())
                 self._node_objects[node.name] = obj
             case "Pod":
                 self._add(obj)
@@ -198,7 +198,8 @@ class EmbeddedCluster:
         self._reader = reader
         for name, obj in self._node_objects.items():
             node = decode_node(obj, reader.kinds, self._node_selector)
-            self._nodes[name] = replace(node, lock=self._nodes[name].lock)
+            lock = self._nodes[name].lock
+            self._nodes[name] = replace(node, lock=lock, own_locks=())
         for kept in self._pods.values():
             kept.pod = self._read(kept.obj)
 
@@ -220,9 +221,14 @@ class EmbeddedCluster:
         return NodeLock(value, version=value or "")
 
     async def take_lock(
-        self, node_name: NodeName, value: str, seen: NodeLock
+        self,
+        node_name: NodeName,
+        value: str,
+        seen: NodeLock,
+        own: Collection[str] = (),
     ) -> NodeLock:
         """Write a node's lock; see `extender.service.Cluster`."""
+        del own  # nobody looks at those here
         if self._node(node_name).lock != seen.value:
             raise Conflict(f"the lock of node {node_name} has changed")
         self._set_lock(node_name, value)
@@ -252,7 +258,13 @@ class EmbeddedCluster:
             if (name := kind.to_allocate_annotation) is not None
             and name in binding.annotations
         }
-        return {**served, PHASE_ANNOTATION: PHASE_SERVED} if served else {}
+        marked = {
+            name: "true"
+            for kind in self._reader.kinds
+            for name in kind.assigned_annotations
+            if name in binding.annotations
+        }
+        return {**served, **marked, PHASE_ANNOTATION: PHASE_SERVED} if served else {}
 
     def _kept(self, namespace: str, name: str) -> _Kept:
         kept = self._pods.get((namespace, name))

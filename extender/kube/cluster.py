@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final
@@ -23,7 +23,8 @@ from extender.kube.labels import DueLabels
 from extender.observe.metrics import Metrics
 from extender.service import Binding, Extender, NodeLock
 from extender.settings import KubeSettings
-from extender.wire.lock import LOCK_ANNOTATION
+from extender.wire.lock import LOCK_ANNOTATION, own_lock_value
+from extender.wire.nodes import own_locks
 from extender.wire.objects import (
     JsonObject,
     object_at,
@@ -272,49 +273,58 @@ class KubeCluster:
             seconds=self._seconds,
             accept=METADATA_ONLY,
         )
-        return _lock_of(node)
+        return self._lock_of(node)
 
     async def take_lock(
-        self, node_name: NodeName, value: str, seen: NodeLock
+        self,
+        node_name: NodeName,
+        value: str,
+        seen: NodeLock,
+        own: Collection[str] = (),
     ) -> NodeLock:
-        """Write a node's lock, guarded by the resourceVersion that was seen."""
-        return await self._write_lock(node_name, value, seen.version)
+        """Write a node's locks, guarded by the resourceVersion that was seen."""
+        locks = {LOCK_ANNOTATION: value, **dict.fromkeys(own, own_lock_value(value))}
+        return await self._write_locks(node_name, locks, seen.version)
 
     async def release_lock(self, node_name: NodeName, value: str) -> None:
-        """Remove a node's lock if it has this value, guarded by resourceVersion."""
+        """Remove a node's locks of this value, guarded by resourceVersion."""
         for tries_left in reversed(range(_MOST_RELEASE_TRIES)):
             lock = await self.read_lock(node_name)
-            if lock.value != value:
+            own = own_lock_value(value)
+            ours = [name for name, held in lock.own.items() if held == own]
+            if lock.value == value:
+                ours.append(LOCK_ANNOTATION)
+            if not ours:
                 return
             try:
-                await self._write_lock(node_name, None, lock.version)
+                await self._write_locks(node_name, dict.fromkeys(ours), lock.version)
             except Conflict:
                 if not tries_left:
                     raise
             else:
                 return
 
-    async def _write_lock(
-        self, node_name: NodeName, value: str | None, version: str
+    async def _write_locks(
+        self, node_name: NodeName, locks: Mapping[str, str | None], version: str
     ) -> NodeLock:
         metadata: JsonObject = {
             "resourceVersion": version,
-            "annotations": {LOCK_ANNOTATION: value},
+            "annotations": dict(locks),
         }
         node = await self._client.patch(
             path_of("api", "v1", "nodes", node_name),
             {"metadata": metadata},
             seconds=self._seconds,
         )
-        return _lock_of(node)
+        return self._lock_of(node)
 
-
-def _lock_of(node: JsonObject) -> NodeLock:
-    metadata = object_at(node, "metadata", "node")
-    annotations = object_at(metadata, "annotations", "metadata")
-    value = optional_text_at(annotations, LOCK_ANNOTATION, "annotations")
-    version = optional_text_at(metadata, "resourceVersion", "metadata")
-    return NodeLock(value or None, version)
+    def _lock_of(self, node: JsonObject) -> NodeLock:
+        metadata = object_at(node, "metadata", "node")
+        annotations = object_at(metadata, "annotations", "metadata")
+        value = optional_text_at(annotations, LOCK_ANNOTATION, "annotations")
+        version = optional_text_at(metadata, "resourceVersion", "metadata")
+        own = dict(own_locks(metadata, self._reader.kinds))
+        return NodeLock(value or None, version, own)
 
 
 def _pod_path(namespace: str, name: str) -> str:

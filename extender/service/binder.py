@@ -13,7 +13,7 @@ from extender.core.model import Allocation, NodeName, Pod, PodUID
 from extender.errors import Conflict, ExtenderError, NotFound
 from extender.observe.metrics import Metrics
 from extender.service.cluster import Binding, Cluster
-from extender.service.node_locks import Kept, NodeLocks, Taken
+from extender.service.node_locks import Kept, NodeLocks, Taken, Wanted
 from extender.service.nominated import NominatedRoom
 from extender.service.sent import SentBindings, described, is_bound
 from extender.settings import BindSettings
@@ -157,7 +157,10 @@ class Binder:
             if not has_turn:
                 return f"node {node_name} is busy with binds that came before"
             while True:
-                lock = await self._locks.take(pod, node_name, deadline)
+                wanted = Wanted(
+                    pod, self._own_locks(pod), lambda: self._blocker(args, None)
+                )
+                lock = await self._locks.take(wanted, node_name, deadline)
                 if isinstance(lock, Kept):
                     return f"node {node_name} is locked: {lock.why}"
                 blocker = await self._commit(pod, args, lock, deadline)
@@ -227,6 +230,12 @@ class Binder:
                 return pod
         return None
 
+    def _own_locks(self, pod: Pod) -> frozenset[str]:
+        """Name the locks that its kinds have besides the common one."""
+        kinds = [self.kinds.by_word.get(request.kind) for request in pod.asking]
+        names = [kind.own_lock_annotation for kind in kinds if kind is not None]
+        return frozenset(name for name in names if name is not None)
+
     def _choose(
         self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
     ) -> Allocation | None:
@@ -272,7 +281,7 @@ class Binder:
         else:
             self._sent.note(args, lock_value, is_answered=True)
             _log.info("bound %s", described(args))
-            if not any(kind.served_by is ServedBy.NODE_LOCK for kind in asked):
+            if all(kind.served_by is ServedBy.NOTHING for kind in asked):
                 await self._locks.release(args.node_name, lock_value)
         return ""
 

@@ -1,6 +1,6 @@
 """The port: what the extender needs of a cluster besides its events."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -26,15 +26,17 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class NodeLock:
-    """A node's lock as it was read.
+    """A node's lock as it was read, and those that some kinds have besides.
 
     Attributes:
         value: None while nobody holds it.
         version: Of the node; a write that names it fails once the node has changed.
+        own: Values of kinds' own locks that are held, by annotation.
     """
 
     value: str | None
     version: str
+    own: Mapping[str, str] = field(default_factory=dict)
 
 
 class Cluster(Protocol):
@@ -108,9 +110,16 @@ class Cluster(Protocol):
         """
 
     async def take_lock(
-        self, node_name: NodeName, value: str, seen: NodeLock
+        self,
+        node_name: NodeName,
+        value: str,
+        seen: NodeLock,
+        own: Collection[str] = (),
     ) -> NodeLock:
         """Write a node's lock, unless the node changed since `seen` was read.
+
+        Kinds' own locks that are named in `own` are written with it, by
+        `own_lock_value`.
 
         Returns:
             The lock as it is now.
@@ -120,4 +129,7 @@ class Cluster(Protocol):
         """
 
     async def release_lock(self, node_name: NodeName, value: str) -> None:
-        """Remove a node's lock if it has exactly this value, else leave it."""
+        """Remove a node's lock if it has exactly this value, else leave it.
+
+        The same of kinds' own locks: what was taken with it is given back with it.
+        """

@@ -164,7 +164,8 @@ class Extender:
         match event:
             case NodeSeen(node):
                 self._ledger.apply(event)
-                self._locks.see(node.name, NodeLock(node.lock, node.version))
+                lock = NodeLock(node.lock, node.version, dict(node.own_locks))
+                self._locks.see(node.name, lock)
             case NodeGone(node_name):
                 self._ledger.apply(event)
                 self._locks.see(node_name, None)

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
@@ -20,6 +21,8 @@ from extender.errors import (
     WireError,
 )
 from extender.service.cluster import Cluster, NodeLock
+from extender.service.doors import Doors
+from extender.service.own_locks import OwnLocks
 from extender.settings import BindSettings
 from extender.verbs.locks import LockVerdict, SeenLock, is_gone, judge_lock
 from extender.wire.lock import LockOwner, decode_lock, encode_lock
@@ -55,6 +58,22 @@ class Kept:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Who wants a node's lock.
+
+    Attributes:
+        pod: To be bound.
+        own: Annotations of the locks that its kinds have besides; they are taken, too.
+        waiting: Gives a pod on the node that is known to be bound there and not yet
+            served; None without one.
+    """
+
+    pod: Pod
+    own: frozenset[str]
+    waiting: Callable[[], Pod | None]
+
+
 @dataclass(slots=True)
 class _Stand:
     """A value that somebody's lock has, and since when, by our clock."""
@@ -81,15 +100,6 @@ class _Written:
     idle_since: float | None = None
 
 
-@dataclass(slots=True)
-class _Door:
-    """Where the binds to one node wait."""
-
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-    callers: int = 0
-
-
 class NodeLocks:
     """The locks of all nodes, as this process sees and takes them.
 
@@ -110,8 +120,9 @@ class NodeLocks:
         self._monotonic = monotonic
         self._views: dict[NodeName, NodeLock] = {}
         self._stands: dict[NodeName, _Stand] = {}
-        self._doors: dict[NodeName, _Door] = {}
+        self._doors = Doors(monotonic)
         self._written: dict[NodeName, _Written] = {}
+        self._own = OwnLocks(settings.longest_bind_seconds, monotonic)
         self._takings = count(secrets.randbelow(_NANOS_PER_MICRO))
 
     def see(self, node_name: NodeName, lock: NodeLock | None) -> None:
@@ -121,6 +132,7 @@ class NodeLocks:
             node_name: The node.
             lock: As it was read or shown; None for a node that is gone.
         """
+        self._own.see(node_name, lock)
         if lock is None:
             self._views.pop(node_name, None)
             self._written.pop(node_name, None)
@@ -146,64 +158,46 @@ class NodeLocks:
     def binds_at(self) -> dict[NodeName, int]:
         """Count binds at nodes that are locked, or that binds of ours are at."""
         binds = dict.fromkeys(self._stands, 1)
-        for node_name, door in self._doors.items():
-            binds[node_name] = door.callers
+        binds.update(self._doors.callers())
         return binds
 
     def wake(self, node_name: NodeName) -> None:
         """Let who waits at a node look again."""
-        door = self._doors.get(node_name)
-        if door is not None:
-            door.changed.set()
+        self._doors.wake(node_name)
 
-    @asynccontextmanager
-    async def turn(self, node_name: NodeName, deadline: float) -> AsyncIterator[bool]:
+    def turn(
+        self, node_name: NodeName, deadline: float
+    ) -> AbstractAsyncContextManager[bool]:
         """Come in turn; gives False where the deadline came first."""
-        door = self._doors.setdefault(node_name, _Door())
-        door.callers += 1
-        has_turn = False
-        try:
-            try:
-                async with asyncio.timeout(deadline - self._monotonic()):
-                    await door.turn.acquire()
-                has_turn = True
-            except TimeoutError:
-                pass
-            yield has_turn
-        finally:
-            if has_turn:
-                door.turn.release()
-            door.callers -= 1
-            if not door.callers:
-                del self._doors[node_name]
+        return self._doors.turn(node_name, deadline)
 
     async def take(
-        self, pod: Pod, node_name: NodeName, deadline: float
+        self, wanted: Wanted, node_name: NodeName, deadline: float
     ) -> Taken | Kept:
         """Take the lock of a node for a pod; call it in `turn`.
 
         Raises:
             ClusterError: The lock cannot be read or written.
         """
-        if await self._is_worth_a_look(pod, node_name, deadline):
-            return await self._take(pod, node_name, deadline)
+        if await self._is_worth_a_look(wanted, node_name, deadline):
+            return await self._take(wanted, node_name, deadline)
         return Kept("a pod that we bound waits for its devices")
 
     async def _take(
-        self, pod: Pod, node_name: NodeName, deadline: float
+        self, wanted: Wanted, node_name: NodeName, deadline: float
     ) -> Taken | Kept:
         tried: str | None = None
         try:
             while True:
-                lock = self._view_if_free(node_name)
+                lock = self._view_if_free(node_name, wanted.own)
                 is_read = lock is None
                 if lock is None:
                     lock = await self._cluster.read_lock(node_name)
                     self.see(node_name, lock)
-                self._door(node_name).changed.clear()
+                self._doors.changed(node_name).clear()
                 if tried is not None and lock.value == tried:
                     return Taken(tried, lock.version)
-                verdict = await self._judge(pod, node_name, lock)
+                verdict = await self._judge_all(wanted, node_name, lock)
                 if verdict.may_take:
                     if lock.value is not None:
                         _log.info(
@@ -211,9 +205,9 @@ class NodeLocks:
                             node_name,
                             verdict.why,
                         )
-                    tried = self._fresh_value(pod)
-                    self._written[node_name] = _Written(tried, pod.uid)
-                    taken = await self._taken(node_name, pod.uid, tried, lock)
+                    tried = self._fresh_value(wanted.pod)
+                    self._written[node_name] = _Written(tried, wanted.pod.uid)
+                    taken = await self._taken(node_name, wanted, tried, lock)
                     if taken is not None:
                         return Taken(tried, taken.version)
                     if not is_read:
@@ -228,18 +222,21 @@ class NodeLocks:
         return Kept("others take it first" if verdict.may_take else verdict.why)
 
     async def _is_worth_a_look(
-        self, pod: Pod, node_name: NodeName, deadline: float
+        self, wanted: Wanted, node_name: NodeName, deadline: float
     ) -> bool:
         """Wait, a while at most, where the lock is one of ours and still needed.
 
         Its pod was bound a moment ago and waits for its devices; the watch shows when
-        that is over. So there is nothing to read.
+        that is over. So there is nothing to read. A lock that no plugin releases may
+        stand longer than its pod waits.
 
         Returns:
             False once the deadline is here.
         """
         seen_at = self._monotonic()
-        while self._is_held_by_us(pod, node_name):
+        while self._is_held_by_us(wanted.pod, node_name):
+            if wanted.own and wanted.waiting() is None:
+                break
             left = seen_at + _LONGEST_WAIT_SECONDS - self._monotonic()
             if left <= 0:
                 break
@@ -272,7 +269,7 @@ class NodeLocks:
         longest = _LONGEST_WAIT_SECONDS
         if ripe_in is not None:
             longest = min(longest, ripe_in + _MOMENT_SECONDS)
-        changed = self._door(node_name).changed
+        changed = self._doors.changed(node_name)
         try:
             async with asyncio.timeout(min(longest, deadline - now)):
                 await changed.wait()
@@ -359,28 +356,42 @@ class NodeLocks:
                 written.idle_since = None  # where it fails, not again at once
                 await self.release(node_name, written.value)
 
-    def _view_if_free(self, node_name: NodeName) -> NodeLock | None:
-        """Give the last view of a free lock: a write says if it is outdated."""
+    def _view_if_free(
+        self, node_name: NodeName, own: AbstractSet[str]
+    ) -> NodeLock | None:
+        """Give the last view of free locks: a write says if it is outdated."""
         view = self._views.get(node_name)
-        return view if view is not None and view.value is None else None
+        is_free = view is not None and view.value is None and own.isdisjoint(view.own)
+        return view if is_free else None
 
     async def _taken(
-        self, node_name: NodeName, pod_uid: PodUID, value: str, lock: NodeLock
+        self, node_name: NodeName, wanted: Wanted, value: str, lock: NodeLock
     ) -> NodeLock | None:
         try:
-            taken = await self._cluster.take_lock(node_name, value, lock)
+            taken = await self._cluster.take_lock(node_name, value, lock, wanted.own)
         except (Conflict, Unanswered):
             self._views.pop(node_name, None)
             return None  # the next look tells
         self.see(node_name, taken)
         stand = self._stands.get(node_name)
         if stand is not None and stand.value == value:
-            stand.owner_uid = pod_uid
+            stand.owner_uid = wanted.pod.uid
         return taken
 
     async def _give_back(self, node_name: NodeName, tried: str | None) -> None:
         if tried is not None:
             await self.release(node_name, tried)
+
+    async def _judge_all(
+        self, wanted: Wanted, node_name: NodeName, lock: NodeLock
+    ) -> LockVerdict:
+        """Judge the common lock, and those that a pod's kinds have besides."""
+        verdict = await self._judge(wanted.pod, node_name, lock)
+        if not verdict.may_take or wanted.own.isdisjoint(lock.own):
+            return verdict
+        waiting = wanted.waiting()
+        own = self._own.judge(wanted.pod, node_name, lock, wanted.own, waiting)
+        return verdict if own.may_take else own
 
     async def _judge(
         self, pod: Pod | None, node_name: NodeName, lock: NodeLock
@@ -423,6 +434,3 @@ class NodeLocks:
         micros = int(self._unix_seconds() * _MICROS)
         nanos = micros * _NANOS_PER_MICRO + next(self._takings) % _NANOS_PER_MICRO
         return encode_lock(LockOwner(pod.namespace, pod.name), nanos)
-
-    def _door(self, node_name: NodeName) -> _Door:
-        return self._doors[node_name]

@@ -96,6 +96,8 @@ def effect_of(old: Holding | None, new: Holding | None) -> Effect:
         return Effect.TAKES_A_PLACE
     if old.is_exclusive and not new.is_exclusive:
         return Effect.MAKES_ROOM
+    if old.traits != new.traits:
+        return Effect.MAKES_ROOM
     makes_room = any(
         usage.exceeds(new.charge.get(device_uuid, NOTHING))
         for device_uuid, usage in old.charge.items()
@@ -175,7 +177,13 @@ def _bound(
         case allocation:
             charged_by = _bounded((*earlier, allocation))
     release = shown.release if shown.release is Release.NEVER else pod.release
-    return _charged(pod, node_name, charged_by, release, footing)
+    standing = _charged(pod, node_name, charged_by, release, footing)
+    holding, before = standing.holding, shown.holding
+    if holding is None or before is None or before.traits <= holding.traits:
+        return standing
+    # Who edits what a bound pod says of itself changes nothing for those beside it.
+    kept = replace(holding, traits=holding.traits | before.traits)
+    return replace(standing, holding=kept)
 
 
 def _bounded(charged_by: tuple[Allocation, ...]) -> tuple[Allocation, ...]:
@@ -247,6 +255,7 @@ def _charged(
         is_exclusive=pod.is_exclusive,
         slices=held_slices(charged_by),
         released=tuple(sorted(released)),
+        traits=pod.traits,
     )
     return Standing(holding, footing, charged_by, release)
 

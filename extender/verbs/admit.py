@@ -219,9 +219,6 @@ def _annotations(pod: PodToAdmit, asking: _Asking) -> Iterator[Mutation]:
         most = max(each.count for each in of_kind)
         if counted and most > 1 and pod.annotations.get(counted) != str(most):
             yield SetAnnotation(counted, str(most))
-        for name, value in kind.admission.annotations:
-            if name not in pod.annotations:
-                yield SetAnnotation(name, value)
 
 
 def _hidden(

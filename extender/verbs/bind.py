@@ -21,7 +21,7 @@ from extender.core.model import (
     Share,
 )
 from extender.core.placement import Placement, place
-from extender.core.rules import memory_needed
+from extender.core.rules import cores_needed, memory_needed
 
 
 def choose_devices(
@@ -177,7 +177,7 @@ def _share(
     return Share(
         cards.device_uuid(position, 0),
         memory_mib,
-        asked.core_percent,
+        int(cores_needed(cards, asked)[position, 0]),
         request.kind,
         is_kept=not request.inits_return,
     )

@@ -84,6 +84,27 @@ def judge_lock(
     return _by_age(lock.stood_seconds, longest_bind_seconds, why)
 
 
+def judge_own_lock(
+    waiting: Pod | None, stood_seconds: float, longest_bind_seconds: float, name: str
+) -> LockVerdict:
+    """Judge a lock of a kind's own that is held; it names no pod.
+
+    Its plugin removes it once it has served a pod, and cannot bear that somebody else
+    does so at that moment. So it is left alone for as long as it may be needed.
+
+    Args:
+        waiting: A pod on the node that is bound and not yet served; None without one.
+        stood_seconds: How long the value has stood unchanged, by our own clock.
+        longest_bind_seconds: No bind of anybody lasts longer.
+        name: The annotation.
+    """
+    if waiting is not None:
+        why = f"pod {waiting.full_name} waits for its devices"
+        return LockVerdict(may_take=False, why=why)
+    why = f"{name} is held, and no pod there waits for devices"
+    return _by_age(stood_seconds, longest_bind_seconds, why)
+
+
 def _by_age(seconds: float, limit_seconds: float, why: str) -> LockVerdict:
     left = limit_seconds - seconds
     return LockVerdict(may_take=left < 0, why=why, ripe_in_seconds=max(left, 0.0))

@@ -61,4 +61,5 @@ def expected_holding(pod: Pod, node_name: NodeName, allocation: Allocation) -> H
         pod.kubelet_slots,
         is_exclusive=pod.is_exclusive,
         slices=held_slices([allocation]),
+        traits=pod.traits,
     )

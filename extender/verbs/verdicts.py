@@ -23,7 +23,7 @@ from extender.core.model import (
 )
 from extender.core.placement import NO_CONTAINER, Placement
 from extender.core.reasons import REASON_OF, Reason
-from extender.core.rules import memory_needed
+from extender.core.rules import cores_needed, memory_needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class CardVerdict:
         refused_by: The first rule that refused it; None when it would have served.
         free: What was left at that moment; negative where it is over capacity.
         needed: What the container asks of it.
+        counts_units: Whether cores are units of the card, and not percent.
     """
 
     device_uuid: DeviceUUID
@@ -52,6 +53,7 @@ class CardVerdict:
     refused_by: Reason | None
     free: Usage
     needed: Usage
+    counts_units: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,7 @@ def _card_verdicts(
     cards: Cards, placement: Placement, asked: ContainerRequest
 ) -> tuple[CardVerdict, ...]:
     memory_mib = memory_needed(cards, asked)
+    cores = cores_needed(cards, asked)
     free = cards.capacity - placement.used_at_refusal
     return tuple(
         CardVerdict(
@@ -207,8 +210,9 @@ def _card_verdicts(
             Usage(
                 1,
                 int(memory_mib[position, 0]),
-                asked.core_percent,
+                int(cores[position, 0]),
             ),
+            asked.cores_of_card,
         )
         for position in range(int(cards.card_counts[0]))
     )

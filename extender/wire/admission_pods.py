@@ -17,7 +17,7 @@ from extender.wire.allocation import (
 )
 from extender.wire.annotation_names import misnamed_annotations
 from extender.wire.device_policies import EXCLUSIVE_ANNOTATION
-from extender.wire.kind_annotations import shares_in_software
+from extender.wire.kind_annotations import read_app_class, shares_in_software
 from extender.wire.objects import (
     JsonObject,
     as_object,
@@ -129,8 +129,7 @@ def _container(
     priorities: dict[KindWord, int] = {}
     problems: list[str] = []
     for kind in kinds if amounts.names_any else ():
-        in_software = shares_in_software(annotations, kind)
-        claim, is_whole = _claim(amounts, kind, in_software=in_software)
+        claim, is_whole = _claim(amounts, kind, annotations)
         if claim.names_any or not is_whole:
             claims[kind.type_word] = claim
         if not is_whole:
@@ -156,7 +155,7 @@ def _container(
 
 
 def _claim(
-    amounts: Amounts, kind: Kind, *, in_software: bool
+    amounts: Amounts, kind: Kind, annotations: Mapping[str, str]
 ) -> tuple[ResourceClaim, bool]:
     """Give what is named of a kind, and whether all of it can be read."""
     readings: tuple[Callable[[], int | None], ...] = (
@@ -174,7 +173,14 @@ def _claim(
             found.append(None)
             is_whole = False
     count, memory, percentage, cores = found
-    claim = ResourceClaim(count, memory, percentage, cores, in_software)
+    claim = ResourceClaim(
+        count,
+        memory,
+        percentage,
+        cores,
+        shares_in_software(annotations, kind),
+        read_app_class(annotations, kind),
+    )
     return claim, is_whole
 
 

@@ -6,6 +6,7 @@ lets none in.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from extender.core.kinds import Kind
@@ -38,6 +39,9 @@ _TO_ALLOCATE_SUFFIX: Final = "-devices-to-allocate"
 """Every kind of device that has rows to allocate names the annotation so."""
 
 _SEPARATORS: Final = ";: "
+_UNWRITABLE: Final = frozenset(",:;")
+
+NO_MODELS: Final[Mapping[DeviceUUID, str]] = MappingProxyType({})
 
 _FEWEST_FIELDS: Final = 4
 _LONGEST_NUMBER: Final = len(str(MAX_INT32))
@@ -51,6 +55,8 @@ def allocation_annotations(
     node_name: NodeName,
     allocation: Allocation,
     unix_seconds: int,
+    *,
+    models: Mapping[DeviceUUID, str] = NO_MODELS,
 ) -> dict[str, str]:
     """Write all that the device plugins and later readers need, at bind.
 
@@ -59,6 +65,7 @@ def allocation_annotations(
         node_name: The node.
         allocation: Rows of all kinds.
         unix_seconds: Now.
+        models: As for `encode_allocation`.
     """
     written = {
         NODE_ANNOTATION: node_name,
@@ -67,7 +74,7 @@ def allocation_annotations(
         BIND_TIME_ANNOTATION: str(unix_seconds),
     }
     for kind in kinds:
-        rows = encode_allocation(allocation, kind)
+        rows = encode_allocation(allocation, kind, models)
         written[kind.allocated_annotation] = rows
         if kind.to_allocate_annotation is not None:
             written[kind.to_allocate_annotation] = rows
@@ -87,18 +94,33 @@ def allocation_labels(node_name: NodeName) -> dict[str, str]:
     return {NODE_LABEL: node_name} if len(node_name) <= LONGEST_LABEL_VALUE else {}
 
 
-def encode_allocation(allocation: Allocation, kind: Kind) -> str:
-    """Write one row per container, also for those that hold nothing of this kind."""
-    return "".join(f"{_encode_row(row, kind)}{_ROW_END}" for row in allocation)
+def encode_allocation(
+    allocation: Allocation, kind: Kind, models: Mapping[DeviceUUID, str] = NO_MODELS
+) -> str:
+    """Write one row per container, also for those that hold nothing of this kind.
+
+    Args:
+        allocation: Rows of all kinds.
+        kind: Of the rows that are written.
+        models: Of the cards, for kinds whose rows name them. One that is empty, or
+            could not be written, is given as the kind's word: its readers ask for some.
+    """
+    return "".join(f"{_encode_row(row, kind, models)}{_ROW_END}" for row in allocation)
 
 
-def _encode_row(row: Row, kind: Kind) -> str:
+def _encode_row(row: Row, kind: Kind, models: Mapping[DeviceUUID, str]) -> str:
     return "".join(
-        f"{share.device_uuid},{kind.type_word},{share.memory_mib},"
+        f"{share.device_uuid},{_word(share, kind, models)},{share.memory_mib},"
         f"{share.core_percent}{_SHARE_END}"
         for share in row
         if share.kind == kind.type_word
     )
+
+
+def _word(share: Share, kind: Kind, models: Mapping[DeviceUUID, str]) -> str:
+    model = models.get(share.device_uuid, "") if kind.rows_name_models else ""
+    is_writable = bool(model.strip()) and _UNWRITABLE.isdisjoint(model)
+    return model if is_writable else kind.type_word
 
 
 def is_served(annotations: Mapping[str, str]) -> bool:

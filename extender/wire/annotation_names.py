@@ -64,7 +64,8 @@ def _of_kinds(kinds: Iterable[Kind]) -> Iterator[str]:
             kind.to_allocate_annotation,
             kind.allocated_annotation,
             kind.admission.count_annotation,
-            *(name for name, _ in kind.refused_annotations),
-            *(name for name, _ in kind.admission.annotations),
+            kind.qos_annotation,
+            kind.app_class_annotation,
+            kind.topology_annotation,
         )
         yield from filter(None, names)

@@ -33,14 +33,20 @@ def binding_annotations(
     """
     now = int(unix_seconds)
     asked = [kinds[request.kind] for request in pod.asking]
+    by_uuid: dict[DeviceUUID, Device] = {each.device_uuid: each for each in devices}
     annotations = {
         # A Binding takes no annotation away: what is not the pod's own is emptied.
         **dict.fromkeys(pod.leftovers, ""),
-        **allocation_annotations(asked, node_name, allocation, now),
+        **allocation_annotations(
+            asked,
+            node_name,
+            allocation,
+            now,
+            models={uuid: device.model for uuid, device in by_uuid.items()},
+        ),
         **release_annotations(pod),
         **exclusive_annotations(pod),
     }
-    by_uuid: dict[DeviceUUID, Device] = {each.device_uuid: each for each in devices}
     for request in pod.asking:
         bound = Bound(
             kind=kinds[request.kind],
@@ -53,6 +59,7 @@ def binding_annotations(
             unix_seconds=now,
             unix_nanoseconds=int(unix_seconds * _NANOSECONDS),
             in_software=request.in_software,
+            traits=request.selection.traits,
         )
         annotations.update(side_annotations(bound))
     return annotations

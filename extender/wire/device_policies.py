@@ -75,6 +75,8 @@ def read_device_policy(
             )
         else:
             policy = replace(named, weights=default.weights)
+    if _is_topology_aware(annotations, kind, warnings):
+        policy = replace(policy, is_topology_aware=True)
     if _is_on(annotations, kind.numa_bind_annotation, warnings):
         policy = on_one_numa_node(policy, is_list="," in (text or ""))
     if is_bound and annotations.get(EXCLUSIVE_ANNOTATION) == _IS_EXCLUSIVE:
@@ -109,6 +111,15 @@ def _is_on(
             f"{name}: {text[:_LONGEST_SHOWN]!r} is neither true nor false; it is off"
         )
     return text in _TRUE
+
+
+def _is_topology_aware(
+    annotations: Mapping[str, str], kind: Kind, warnings: list[str]
+) -> bool:
+    name = kind.topology_annotation
+    if name is None or not annotations.get(name):
+        return kind.is_topology_aware
+    return _is_on(annotations, name, warnings)
 
 
 def device_policy_of(text: str) -> DevicePolicy | None:

@@ -25,7 +25,7 @@ from extender.wire.lock import LOCK_ANNOTATION
 from extender.wire.objects import as_object, name_at, object_at, shown
 from extender.wire.quantity import parse_whole
 from extender.wire.register import decode_inventory
-from extender.wire.register_metax import decode_metax_inventory
+from extender.wire.register_metax import decode_metax_inventory, decode_metax_links
 
 CORDON_ANNOTATION: Final = "hami.io/device-cordon"
 
@@ -76,6 +76,7 @@ def decode_node(
         ),
         is_left_out,
         _texts(node, kinds, selector),
+        own_locks(metadata, kinds),
     )
 
 
@@ -229,6 +230,19 @@ def _lock(metadata: Mapping[str, object]) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def own_locks(
+    metadata: Mapping[str, object], kinds: Iterable[Kind]
+) -> tuple[tuple[str, str], ...]:
+    """Read which locks of kinds' own are held; the common one is not among them."""
+    annotations = metadata.get("annotations")
+    texts = annotations if isinstance(annotations, dict) else {}
+    names = [kind.own_lock_annotation for kind in kinds if kind.own_lock_annotation]
+    values = [(name, texts.get(name)) for name in names]
+    return tuple(
+        [(name, text) for name, text in values if isinstance(text, str) and text]
+    )
+
+
 def _devices(
     node: Mapping[str, object], name: NodeName, kind: Kind
 ) -> tuple[Device, ...] | None:
@@ -276,11 +290,13 @@ def _by_mode(
 
 def _links(metadata: Mapping[str, object], kind: Kind) -> tuple[Links, tuple[str, ...]]:
     """Read how cards are linked; where that fails, a preference is lost, no card."""
-    name = kind.links_annotation
+    is_metax = kind.register_form is RegisterForm.METAX
+    name = kind.register_annotation if is_metax else kind.links_annotation
+    decode = decode_metax_links if is_metax else decode_links
     try:
         annotations = object_at(metadata, "annotations", "metadata")
         text = _annotation(annotations, name) if name else None
-        return (decode_links(text, name) if name and text else {}), ()
+        return (decode(text, name) if name and text else {}), ()
     except WireError as error:
         return {}, (str(error),)
 

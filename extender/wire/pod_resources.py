@@ -10,7 +10,11 @@ from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, NO_REQUEST, Container, ContainerRequest
 from extender.core.requests import container_request
 from extender.errors import BadQuantity
-from extender.wire.kind_annotations import annotation_problem, shares_in_software
+from extender.wire.kind_annotations import (
+    annotation_problem,
+    read_app_class,
+    shares_in_software,
+)
 from extender.wire.memory_amounts import parse_memory
 from extender.wire.objects import object_at
 from extender.wire.quantity import parse_whole
@@ -80,6 +84,7 @@ def read_requests(
         BadObject: ``resources``, ``limits`` or ``requests`` is no object.
     """
     in_software = shares_in_software(annotations, kind)
+    app_class = read_app_class(annotations, kind)
     asked: list[ContainerRequest] = []
     counts: list[int] = []
     problem: str | None = None
@@ -96,6 +101,7 @@ def read_requests(
                     amounts.of(kind.memory_percentage_resource),
                     amounts.of(kind.core_resource),
                     in_software,
+                    app_class,
                 )
                 request = container_request(claim, kind, one.container.name)
             except BadQuantity as error:

@@ -13,6 +13,7 @@ from extender.core.model import (
     Release,
     Selection,
 )
+from extender.wire.kind_annotations import read_traits
 
 NODE_POLICY_ANNOTATION: Final = "hami.io/node-scheduler-policy"
 RELEASE_ANNOTATION: Final = "gpu-extender/release"
@@ -41,7 +42,8 @@ def read_selection(annotations: Mapping[str, str], kind: Kind) -> Selection:
             kind.mode_annotation,
         )
     )
-    if not (use_types or avoid_types or use_uuids or avoid_uuids or modes):
+    traits = read_traits(annotations, kind)
+    if not (use_types or avoid_types or use_uuids or avoid_uuids or modes or traits):
         return ANY_DEVICE
     return Selection(
         use_types=tuple(_elements(use_types)) if use_types else None,
@@ -49,6 +51,7 @@ def read_selection(annotations: Mapping[str, str], kind: Kind) -> Selection:
         use_uuids=_uuids(use_uuids) if use_uuids else None,
         avoid_uuids=_uuids(avoid_uuids or ""),
         modes=modes or None,
+        traits=traits,
     )
 
 

@@ -29,7 +29,7 @@ from extender.core.requests import kubelet_slots
 from extender.errors import BadAnnotation, BadObject
 from extender.wire.allocation import is_served, named_devices, read_allocation
 from extender.wire.device_policies import read_device_policy, weighed
-from extender.wire.kind_annotations import shares_in_software
+from extender.wire.kind_annotations import shares_in_software, waits_for_plugin
 from extender.wire.mig import devices_of_instances, with_instances
 from extender.wire.objects import (
     JsonObject,
@@ -226,12 +226,14 @@ def _is_unserved(
     read: Sequence[tuple[Kind, ReadRequests]],
     status: PodStatus,
 ) -> bool:
-    """Tell whether a plugin that the node's lock serves still has to act."""
-    if _phase_text(pod) != PodPhase.PENDING or is_served(annotations):
-        return False
-    if _is_admitted(status):
+    """Tell whether a plugin that serves one pod at a time still has to act."""
+    if _phase_text(pod) != PodPhase.PENDING or _is_admitted(status):
         return False
     asked = [kind for kind, requests in read if any(requests.counts)]
+    if any(waits_for_plugin(annotations, kind) for kind in asked):
+        return True
+    if is_served(annotations):
+        return False
     return not asked or any(kind.served_by is ServedBy.NODE_LOCK for kind in asked)
 
 

@@ -28,6 +28,9 @@ _BOOLEANS: Final[dict[str, bool]] = {
 }
 """As Go's strconv.ParseBool."""
 
+_CORE_STEP: Final = "cuPerWGP"
+"""Compute units per workgroup processor, which is masked as a whole."""
+
 _LONGEST_NUMBER: Final = len(str(MAX_INT32))
 
 
@@ -138,7 +141,14 @@ def _device(
         mode=mode,
         numa_node=_numa_node(element.get("numa"), f"{field}.numa"),
         mig_profiles=read_mig_profiles(profiles, f"{field}.migProfiles"),
+        core_step=_core_step(element.get("custominfo"), f"{field}.custominfo"),
     )
+
+
+def _core_step(value: object, field: str) -> int:
+    """Read what AMD's plugin tells of its cards; others put there what they like."""
+    told = value.get(_CORE_STEP) if isinstance(value, dict) else None
+    return max(1, _number(told, f"{field}.{_CORE_STEP}"))
 
 
 def _identity(value: object, field: str) -> str:

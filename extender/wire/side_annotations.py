@@ -9,6 +9,7 @@ from typing import Final
 
 import orjson
 
+from extender.core.company import NO_TRAITS, QOS_POLICIES, Traits
 from extender.core.kinds import Kind, SideAnnotations
 from extender.core.model import Allocation, Device, DeviceUUID, NodeName, Row, Share
 
@@ -27,6 +28,7 @@ class Bound:
         unix_seconds: When.
         unix_nanoseconds: When, for plugins that tell pods apart by it.
         in_software: The pod asks for sharing in software, of a kind that can do both.
+        traits: What the pod is to others on its cards.
     """
 
     kind: Kind
@@ -36,6 +38,7 @@ class Bound:
     unix_seconds: int
     unix_nanoseconds: int
     in_software: bool = False
+    traits: Traits = NO_TRAITS
 
     @property
     def shares(self) -> tuple[Share, ...]:
@@ -69,7 +72,7 @@ def _cambricon(bound: Bound) -> dict[str, str]:
     index = bound.devices[first.device_uuid].index
     units = first.memory_mib // _MLU_UNIT_MIB
     return {
-        "CAMBRICON_DSMLU_ASSIGNED": "false",
+        **dict.fromkeys(bound.kind.assigned_annotations, "false"),
         "CAMBRICON_DSMLU_PROFILE": f"{index}_{first.core_percent}_{units}",
     }
 
@@ -111,9 +114,15 @@ def _kunlun(bound: Bound) -> dict[str, str]:
 
 
 def _metax_sgpu(bound: Bound) -> dict[str, str]:
-    """Write the rows as JSON, one list per container; 0 is left out."""
+    """Write the rows as JSON, one list per container; 0 is left out.
+
+    And the policy, which a pod may have without naming it.
+    """
     rows = [[_metax_share(share) for share in row] for row in bound.allocation]
+    name = bound.kind.qos_annotation
+    policy = [each.value for each in QOS_POLICIES if each in bound.traits]
     return {
+        **({name: policy[0]} if name is not None and policy else {}),
         "metax-tech.com/gpu-devices-allocated": orjson.dumps(rows).decode(),
         "metax-tech.com/predicate-time": str(bound.unix_nanoseconds),
     }

@@ -45,7 +45,7 @@ def test_kind_in_json_to_the_letter() -> None:
                 "core_resource": None,
                 "cards_from": "annotation",
                 "lock": "node",
-                "rules": [],
+                "rules": ["class on one card", "online without cores"],
                 "inits_return": False,
                 "not_served": None,
             }

@@ -15,7 +15,10 @@ from tests.cli.command import (
     subprocess_of,
     violations,
 )
+from tests.vendor_places import CLASS, QOS
+from tests.vendors import AMD, SGPUS, XPUS
 
+ONE_SGPU = {"metax-tech.com/sgpu": 1, "metax-tech.com/vcore": 20}
 CARD = node("n1").gpu("GPU-a", memory=24_576)
 BOTH = pod("both").sidecar("s", gpu=1, gpumem=10_240).app("a", gpu=1, gpumem=10_240)
 TWELVE = pod("twelve").app("a", gpu=1, gpumem=12_288)
@@ -450,3 +453,84 @@ def test_cards_of_two_kinds_are_told_apart(tmp_path: Path) -> None:
         "DCU 0 4000 60",
         "b app - - - -",
     ]
+
+
+VENDORS = {
+    "AMD, in units of the card": (
+        {"hami.io/node-amd-register": AMD},
+        {"amd.com/gpu": 10},
+        [
+            ({"amd.com/gpu": 1, "amd.com/gpumem": 1, "amd.com/gpucores": 50}, {}),
+            ({"amd.com/gpu": 1, "amd.com/gpumem": 1, "amd.com/gpucores": 51}, {}),
+        ],
+        "1/1 CardInsufficientCore needs 155 units of cores, 152 units free",
+    ),
+    "MetaX, by policy": (
+        {"metax-tech.com/node-gpu-devices": SGPUS},
+        {"metax-tech.com/sgpu": 16},
+        [(ONE_SGPU, {QOS: "fixed-share"}), (ONE_SGPU, {})],
+        "1/1 CardQosPolicyMismatch pods with another QoS policy are there",
+    ),
+    "MetaX, by class": (
+        {"metax-tech.com/node-gpu-devices": SGPUS},
+        {"metax-tech.com/sgpu": 16},
+        [(ONE_SGPU, {CLASS: "online"}), (ONE_SGPU, {CLASS: "offline"})],
+        "1/1 CardAppClassMismatch pods of another class are there",
+    ),
+    "Kunlunxin, by size": (
+        {"hami.io/node-register-xpu": XPUS},
+        {"kunlunxin.com/vxpu": 4},
+        [
+            ({"kunlunxin.com/vxpu": 1, "kunlunxin.com/vxpu-memory": 49_152}, {}),
+            ({"kunlunxin.com/vxpu": 1, "kunlunxin.com/vxpu-memory": 24_576}, {}),
+        ],
+        "1/1 CardSharedUnequally shared by containers with another memory",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "capacity", "asking", "expected"), VENDORS.values(), ids=VENDORS
+)
+def test_vendors_reasons_are_told_in_words(
+    tmp_path: Path,
+    annotations: dict[str, str],
+    capacity: dict[str, int],
+    asking: list[tuple[dict[str, int], dict[str, str]]],
+    expected: str,
+) -> None:
+    """Two pods for one card, of which the second does not fit."""
+    shown = node("n1").annotations(annotations).build()
+    shown["status"]["allocatable"].update(capacity)
+    pods = []
+    for name, (limits, texts) in zip("pq", asking, strict=True):
+        wanted = pod(name).app("a").annotations(texts).build()
+        wanted["spec"]["containers"][0]["resources"] = {"limits": limits}
+        pods.append(wanted)
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": [shown]}))
+    config = EXAMPLE.parent / "device-config.yaml"
+    outcome = gpu_extender(
+        *("schedule", "-f", "-", "--cluster", file, "--device-config", config),
+        stdin=json.dumps({"kind": "List", "items": pods}),
+    )
+    lines = [" ".join(line.split()) for line in outcome.out.splitlines()]
+    assert f"n1 {expected}" in lines
+
+
+def test_units_of_a_card_are_told_in_json(tmp_path: Path) -> None:
+    """More than 100, where a card has more; the schema knows."""
+    shown = node("n1").annotations({"hami.io/node-amd-register": AMD}).build()
+    shown["status"]["allocatable"]["amd.com/gpu"] = 10
+    wanted = pod("p").app("a").build()
+    wanted["spec"]["containers"][0]["resources"] = {"limits": {"amd.com/gpu": 1}}
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": [shown]}))
+    config = EXAMPLE.parent / "device-config.yaml"
+    outcome = gpu_extender(
+        *("schedule", "-f", "-", "--cluster", file, "--device-config", config),
+        *("-o", "json"),
+        stdin=json.dumps(wanted),
+    )
+    assert '"core_percent":304' in outcome.out
+    assert violations("schedule", outcome.json) == []

@@ -249,7 +249,7 @@ def test_every_name_is_explained() -> None:
 
 
 def test_every_vendor_is_explained() -> None:
-    """docs/vendors.md names every rule, and every resource but a chip's like others."""
+    """docs/vendors.md has every rule, and every name but those of chips like others."""
     one_of_each = [
         kind
         for word, kind in SHIPPED.items()
@@ -258,6 +258,21 @@ def test_every_vendor_is_explained() -> None:
     ]
     names = {name for kind in one_of_each for name in kind.resources}
     names |= {rule.value for rule in RequestRule}
+    names |= {
+        name
+        for kind in one_of_each
+        if not kind.not_served and kind.type_word != NVIDIA.type_word
+        for name in (
+            kind.use_uuid_annotation,
+            kind.avoid_uuid_annotation,
+            kind.use_type_annotation,
+            kind.avoid_type_annotation,
+            kind.qos_annotation,
+            kind.app_class_annotation,
+            kind.topology_annotation,
+        )
+        if name is not None
+    }
     page = (DOCS / "vendors.md").read_text(encoding="utf-8")
 
     assert names == {name for name in names if f"`{name}`" in page}

@@ -93,7 +93,9 @@ def test_what_users_write_is_not_guarded() -> None:
             kind.numa_bind_annotation,
             kind.mode_annotation,
             kind.software_annotation,
-            *(name for name, _ in kind.refused_annotations),
+            kind.qos_annotation,
+            kind.app_class_annotation,
+            kind.topology_annotation,
         }
         assert asked.isdisjoint(listed("podAnnotations"))
         assert not [name for name in asked if name and ROWS.fullmatch(name)]

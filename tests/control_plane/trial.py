@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 from aiohttp.test_utils import TestServer
 
 from extender.core.kind_set import Kinds
-from extender.core.kinds import NVIDIA
+from extender.core.kinds import NVIDIA, Kind
 from extender.kube.access import kubeconfig_access
 from extender.kube.client import ApiClient
 from extender.kube.cluster import KubeCluster
@@ -115,14 +115,16 @@ async def on_trial(
 
 
 @asynccontextmanager
-async def on_timed_trial(plane: ControlPlane) -> AsyncIterator[TimedTrial]:
+async def on_timed_trial(
+    plane: ControlPlane, kinds: Sequence[Kind] = (NVIDIA,)
+) -> AsyncIterator[TimedTrial]:
     """Run an extender in this process, with the waits that it has by default."""
     async with AsyncExitStack() as running:
         api = await running.enter_async_context(Api.connected(plane))
         proxy = await running.enter_async_context(proxied(plane))
         access = await kubeconfig_access(proxy.kubeconfig)
         client = await running.enter_async_context(ApiClient(access))
-        reader, metrics, clock = PodReader(Kinds([NVIDIA])), Metrics(), Clock()
+        reader, metrics, clock = PodReader(Kinds(kinds)), Metrics(), Clock()
         cluster = KubeCluster(client, reader, KubeSettings(), metrics)
         extender = Extender(
             cluster,

@@ -50,13 +50,14 @@ ANNOTATIONS: Final = st.dictionaries(
         [
             "mthreads.com/request-gpu-num",
             "metax-tech.com/sgpu-qos-policy",
+            "metax-tech.com/sgpu-app-class",
             "huawei.com/vnpu-mode",
             "hami.io/gpu-scheduler-policy",
             "hami.io/vgpu-node",
             "a~b/c",
         ]
     ),
-    st.sampled_from(["", "1", "2", "best-effort", "hami-core"]),
+    st.sampled_from(["", "1", "2", "best-effort", "offline", "hami-core"]),
     max_size=2,
 )
 

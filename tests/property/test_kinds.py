@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.core.claims import ResourceClaim
+from extender.core.company import APP_CLASSES, Trait
 from extender.core.kinds import Kind, RequestRule
 from extender.core.model import MAX_INT32, ContainerRequest, Sharing
 from extender.core.requests import container_request
 from extender.errors import BadDeviceConfig, BadQuantity
 from extender.wire.device_config import read_device_config
 from tests.shipped import SHIPPED, SHIPPED_FILE
+from tests.vendor_places import CLASS, QOS, Place, metax, sgpu
 
 amounts = st.one_of(
     st.none(),
@@ -31,6 +33,9 @@ def claims(draw: st.DrawFn) -> tuple[Kind, ResourceClaim]:
         draw(amounts) if kind.memory_percentage_resource else None,
         draw(amounts) if kind.core_resource else None,
         bool(kind.software_annotation) and draw(st.booleans()),
+        draw(st.sampled_from([None, *APP_CLASSES]))
+        if kind.app_class_annotation
+        else None,
     )
 
 
@@ -81,10 +86,82 @@ def complaints(
         "a count that is not handed out": bool(kind.counts)
         and request.count not in kind.counts,
         "half a module": RequestRule.COUNT_EVEN in rules and request.count % 2 == 1,
+        "cores that its rows could not name": RequestRule.CORES_OF_CARD in rules
+        and not (request.cores_of_card and 1 <= request.core_percent <= 100),
+        "cores of an online pod": claim.app_class is Trait.ONLINE
+        and (request.core_percent, request.count) != (0, 1),
         "memory of 0": request.memory_mib == 0
         and request.sharing is not Sharing.BY_SLOT,
     }
     return [text for text, is_so in wrong.items() if is_so]
+
+
+COMING: Final = st.tuples(
+    st.sampled_from([None, "online", "offline"]),
+    st.sampled_from([None, "best-effort", "fixed-share", "burst-share"]),
+    st.integers(1, 30),
+    st.sampled_from([0, 20, 50, 100]),
+    st.booleans(),
+)
+"""A pod's class, policy, GiB, cores, and whether the pod before it ends first."""
+
+
+@given(st.lists(COMING, min_size=1, max_size=8))
+def test_pods_meet_on_metax_cards_as_they_agree(
+    coming: list[tuple[str | None, str | None, int, int, bool]],
+) -> None:
+    """A pod is placed exactly where some card has room and only such as it may meet."""
+    place = Place("Metax-SGPU", metax("GPU-a", "GPU-b"))
+    there: dict[str, list[tuple[str, str | None, str, int, int]]] = {
+        "GPU-a": [],
+        "GPU-b": [],
+    }
+    last: str | None = None
+    for number, (app_class, policy, gib, cores, ends) in enumerate(coming):
+        if ends and last is not None:
+            place.end(last)
+            for card, pods in there.items():
+                there[card] = [each for each in pods if each[0] != last]
+            last = None
+        words = {CLASS: app_class, QOS: policy}
+        annotations = {name: word for name, word in words.items() if word}
+        name = f"p{number}"
+        own = policy or "best-effort"
+        taken = 0 if app_class == "online" else cores
+        asking = place.read(name, sgpu(gib, cores), annotations)
+        is_open = {
+            card: all(_may_meet(each[1], each[2], app_class, own) for each in pods)
+            and sum(each[3] for each in pods) + gib <= 64
+            and len(pods) < 16
+            and (
+                app_class == "online"
+                or _has_cores(sum(each[4] for each in pods), cores, len(pods))
+            )
+            for card, pods in there.items()
+        }
+        assert (place.why_not(asking) is None) == any(is_open.values())
+        if any(is_open.values()):
+            (card,) = place.bind(name, sgpu(gib, cores), annotations)
+            assert is_open[card]
+            there[card].append((name, app_class, own, gib, taken))
+            last = name
+
+
+def _may_meet(
+    its_class: str | None, its_policy: str, own_class: str | None, own_policy: str
+) -> bool:
+    """Whether a pod may come to one that is there; online ones have no policy."""
+    if (its_class is None) != (own_class is None):
+        return False
+    if its_class == "online":
+        return own_class == "online"
+    return own_class == "online" or its_policy == own_policy
+
+
+def _has_cores(used: int, asked: int, pods: int) -> bool:
+    if asked == 0:
+        return used < 100
+    return used + asked <= 100 and (asked < 100 or pods == 0)
 
 
 SHIPPED_TEXT: Final = SHIPPED_FILE.read_text(encoding="utf-8")

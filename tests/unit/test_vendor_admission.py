@@ -86,10 +86,6 @@ ANNOTATIONS: dict[str, tuple[Amounts, dict[str, str]]] = {
         {"mthreads.com/vgpu": 2},
         {"mthreads.com/request-gpu-num": "2"},
     ),
-    "a MetaX sGPU": (
-        {"metax-tech.com/sgpu": 1},
-        {"metax-tech.com/sgpu-qos-policy": "best-effort"},
-    ),
 }
 
 
@@ -125,8 +121,8 @@ REFUSED: dict[str, tuple[tuple[Amounts, ...], str]] = {
         "huawei.com/Ascend910C: 3 is not even",
     ),
     "one kind that can be given, and one that cannot": (
-        ({"nvidia.com/gpu": 1}, {"amd.com/gpu": 1}),
-        "container 'app-1': amd.com/gpu: 1 is not served",
+        ({"nvidia.com/gpu": 1}, {"aws.amazon.com/neuron": 1}),
+        "container 'app-1': aws.amazon.com/neuron: 1 is not served",
     ),
 }
 
@@ -139,21 +135,31 @@ def test_refused(containers: tuple[Amounts, ...], text: str) -> None:
     assert text in answer.text
 
 
-def test_policy_that_is_not_built() -> None:
+def test_words_that_metax_does_not_know() -> None:
     """What filter would refuse is refused at once."""
-    policy = {"metax-tech.com/sgpu-qos-policy": "fixed-share"}
+    policy = {"metax-tech.com/sgpu-qos-policy": "most-effort"}
     answer = asked({"metax-tech.com/sgpu": 1}, annotations=policy)
-    assert "'fixed-share' is not served, only best-effort" in answer.text
+    assert "'most-effort' is not one of best-effort, " in answer.text
+
+
+def test_class_of_the_pod_counts() -> None:
+    """Its containers may have one card each."""
+    offline = {"metax-tech.com/sgpu-app-class": "offline"}
+    assert asked({"metax-tech.com/sgpu": 1}, annotations=offline).allowed
+    answer = asked({"metax-tech.com/sgpu": 2}, annotations=offline)
+    assert "metax-tech.com/sgpu: 2 is not 1, all that" in answer.text
 
 
 def test_kind_that_is_not_served() -> None:
     """Its pods are left to whoever serves them, unless they come to our scheduler."""
-    answer = asked({"amd.com/gpu": 1})
+    answer = asked({"aws.amazon.com/neuron": 1})
     assert answer.allowed
     assert answer.patch == []
     (warning,) = answer.warnings
-    assert warning.startswith("container 'app-0': amd.com/gpu: 1 is not served")
-    app: Json = {"name": "a", "resources": {"limits": {"amd.com/gpu": "1"}}}
+    assert warning.startswith(
+        "container 'app-0': aws.amazon.com/neuron: 1 is not served"
+    )
+    app: Json = {"name": "a", "resources": {"limits": {"aws.amazon.com/neuron": "1"}}}
     ours = admitted(pod("p"), SHIPPED.values(), containers=[app], schedulerName=OURS)
     assert not ours.allowed
 

@@ -12,6 +12,7 @@ from extender.wire.device_config.document import read_document
 from extender.wire.device_config.nvidia import nvidia_kinds
 from extender.wire.device_config.problems import Problems
 from extender.wire.device_config.shared import (
+    amd_kinds,
     cambricon_kinds,
     hygon_kinds,
     iluvatar_kinds,
@@ -21,7 +22,6 @@ from extender.wire.device_config.shared import (
     vnpu_kinds,
 )
 from extender.wire.device_config.whole import (
-    amd_kinds,
     awsneuron_kinds,
     biren_kinds,
     drs_kinds,

@@ -52,8 +52,10 @@ def cambricon_kinds(block: Block) -> Iterator[Kind]:
         memory_factor=_MLU_UNIT_MIB,
         default_core_percent=100,
         serves_one_container=True,
-        served_by=ServedBy.NOTHING,
+        served_by=ServedBy.OWN_LOCK,
         own_lock_annotation="cambricon.com/dsmlu.lock",
+        # HAMi v2.10 writes the first; Cambricon's plugin reads the second.
+        assigned_annotations=("CAMBRICON_DSMLU_ASSIGNED", "CAMBRICON_DSMLU_ASSIGHED"),
     )
     _need_cores_to_count_cards(block, kind)
     yield from named(block, kind, "resourceCountName")
@@ -76,6 +78,27 @@ def hygon_kinds(block: Block) -> Iterator[Kind]:
         avoid_uuid_annotation="hygon.com/nouse-gpuuuid",
         memory_factor=block.number("memoryFactor", default=1),
         default_core_percent=100,
+    )
+    yield from named(block, kind, "resourceCountName")
+
+
+def amd_kinds(block: Block) -> Iterator[Kind]:
+    """Read block ``amd``."""
+    kind = Kind(
+        type_word="AMD",
+        count_resource=block.resource("resourceCountName") or "",
+        memory_resource=block.resource("resourceMemoryName"),
+        core_resource=block.resource("resourceCoreName"),
+        register_annotation="hami.io/node-amd-register",
+        to_allocate_annotation="hami.io/amd-devices-to-allocate",
+        allocated_annotation="hami.io/amd-devices-allocated",
+        rows_name_models=True,
+        use_type_annotation="amd.com/use-gputype",
+        avoid_type_annotation="amd.com/nouse-gputype",
+        use_uuid_annotation="amd.com/use-gpu-uuid",
+        avoid_uuid_annotation="amd.com/nouse-gpu-uuid",
+        default_core_percent=100,
+        rules=(RequestRule.CORES_OF_CARD,),
     )
     yield from named(block, kind, "resourceCountName")
 
@@ -137,7 +160,6 @@ def _need_cores_to_count_cards(block: Block, kind: Kind) -> None:
 
 def metax_shared_kinds(block: Block) -> Iterator[Kind]:
     """Read the part of block ``metax`` that is about shared cards."""
-    block.skip("sgpuTopologyAware")
     kind = Kind(
         type_word="Metax-SGPU",
         count_resource=block.resource("resourceVCountName") or "",
@@ -150,15 +172,13 @@ def metax_shared_kinds(block: Block) -> Iterator[Kind]:
         side_annotations=SideAnnotations.METAX_SGPU,
         use_uuid_annotation="metax-tech.com/use-gpuuuid",
         avoid_uuid_annotation="metax-tech.com/nouse-gpuuuid",
-        refused_annotations=(
-            ("metax-tech.com/sgpu-qos-policy", "best-effort"),
-            ("metax-tech.com/sgpu-app-class", ""),
-        ),
+        qos_annotation="metax-tech.com/sgpu-qos-policy",
+        app_class_annotation="metax-tech.com/sgpu-app-class",
+        topology_annotation="metax-tech.com/sgpu-topology-aware",
+        is_topology_aware=block.flag("sgpuTopologyAware"),
         memory_notation=MemoryNotation.GIB_OR_BYTES,
         default_core_percent=100,
-        admission=Admission(
-            annotations=(("metax-tech.com/sgpu-qos-policy", "best-effort"),)
-        ),
+        rules=(RequestRule.CLASS_ON_ONE_CARD, RequestRule.ONLINE_WITHOUT_CORES),
     )
     yield from named(block, kind, "resourceVCountName")
 

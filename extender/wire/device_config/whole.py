@@ -25,10 +25,6 @@ _NO_DRS: Final = (
 _NO_NEURON: Final = (
     "served: its plugin is told cores as a bit mask, and that is not built"
 )
-_NO_AMD: Final = (
-    "served: its plugin is told compute units of the card that is chosen, and that is "
-    "not built"
-)
 
 
 def gcu_kinds(block: Block) -> Iterator[Kind]:
@@ -117,25 +113,6 @@ def awsneuron_kinds(block: Block) -> Iterator[Kind]:
         avoid_uuid_annotation="aws.amazon.com/nouse-neuron-uuid",
         not_served=_NO_NEURON,
         served_by=ServedBy.NOTHING,
-    )
-    yield from named(block, kind, "resourceCountName")
-
-
-def amd_kinds(block: Block) -> Iterator[Kind]:
-    """Read block ``amd``."""
-    kind = Kind(
-        type_word="AMD",
-        count_resource=block.resource("resourceCountName") or "",
-        memory_resource=block.resource("resourceMemoryName"),
-        core_resource=block.resource("resourceCoreName"),
-        to_allocate_annotation="hami.io/amd-devices-to-allocate",
-        allocated_annotation="hami.io/amd-devices-allocated",
-        use_type_annotation="amd.com/use-gputype",
-        avoid_type_annotation="amd.com/nouse-gputype",
-        use_uuid_annotation="amd.com/use-gpu-uuid",
-        avoid_uuid_annotation="amd.com/nouse-gpu-uuid",
-        default_core_percent=100,
-        not_served=_NO_AMD,
     )
     yield from named(block, kind, "resourceCountName")
 

@@ -3,6 +3,7 @@
 import pytest
 
 from extender.core.claims import ResourceClaim
+from extender.core.company import Trait
 from extender.core.kinds import RequestRule
 from extender.core.model import NO_REQUEST, ContainerRequest, Sharing
 from extender.core.request_rules import REQUEST_RULES
@@ -142,7 +143,27 @@ ASKED = {
         mib(5000, cores=30),
     ),
     "ascend: two are a module": ("Ascend910C", ResourceClaim(2), mib(65_536, count=2)),
-    "nothing of what is not served": ("AMD", ResourceClaim(0), NO_REQUEST),
+    "amd: a part of each card's compute units": (
+        "AMD",
+        ResourceClaim(2, 4096, cores=25),
+        ContainerRequest(2, 4096, 0, 25, cores_of_card=True),
+    ),
+    "amd: all of a card where nothing is named": (
+        "AMD",
+        ResourceClaim(1),
+        ContainerRequest(1, None, 100, 100, cores_of_card=True),
+    ),
+    "metax sgpu: an online pod takes no cores": (
+        "Metax-SGPU",
+        ResourceClaim(1, 4096, cores=60, app_class=Trait.ONLINE),
+        ContainerRequest(1, 4096, 0, 0, Sharing.BY_MEMORY),
+    ),
+    "metax sgpu: an offline pod takes what it names": (
+        "Metax-SGPU",
+        ResourceClaim(1, 4096, cores=60, app_class=Trait.OFFLINE),
+        mib(4096, cores=60),
+    ),
+    "nothing of what is not served": ("AWSNeuron", ResourceClaim(0), NO_REQUEST),
 }
 
 
@@ -175,7 +196,29 @@ REFUSED = {
         ResourceClaim(cores=2),
         "aws.amazon.com/neuroncore: 2 is not served: its plugin",
     ),
-    "amd": ("AMD", ResourceClaim(1, 1000), "amd.com/gpu: 1 is not served: its plugin"),
+    "amd: no cores at all": (
+        "AMD",
+        ResourceClaim(1, 1000, cores=0),
+        "amd.com/gpucores: 0 is not a percentage from 1 to 100",
+    ),
+    "amd: more cores than a card has": (
+        "AMD",
+        ResourceClaim(2, 1000, cores=101),
+        "amd.com/gpucores: 101 is not a percentage from 1 to 100",
+    ),
+    "metax sgpu: several cards for an online pod": (
+        "Metax-SGPU",
+        ResourceClaim(2, app_class=Trait.ONLINE),
+        (
+            "metax-tech.com/sgpu: 2 is not 1, all that metax-tech.com/sgpu-app-class "
+            "allows"
+        ),
+    ),
+    "metax sgpu: several cards for an offline pod": (
+        "Metax-SGPU",
+        ResourceClaim(2, app_class=Trait.OFFLINE),
+        "metax-tech.com/sgpu: 2 is not 1",
+    ),
     "mthreads: a size that is not listed": (
         "Mthreads",
         ResourceClaim(1, 5),

@@ -8,7 +8,7 @@ import pytest
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import NodeName, Pod, PodUID
-from extender.verbs.locks import SeenLock, is_gone, judge_lock
+from extender.verbs.locks import SeenLock, is_gone, judge_lock, judge_own_lock
 from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, pod
 
@@ -122,3 +122,22 @@ def test_gone() -> None:
 def read(builder: PodBuilder) -> Pod:
     """Read a pod from the wire."""
     return PodReader(Kinds([NVIDIA])).read(builder.build())
+
+
+OWN_LOCKS: Final = {
+    "young": (None, YOUNG, False, 59.0),
+    "old": (None, OLD, True, 0.0),
+    "a pod waits, however old": (_OWNER, OLD, False, None),
+}
+
+
+@pytest.mark.parametrize(
+    ("waiting", "stood", "may_take", "ripe_in"), OWN_LOCKS.values(), ids=OWN_LOCKS
+)
+def test_lock_of_a_kinds_own(
+    waiting: PodBuilder | None, stood: float, *, may_take: bool, ripe_in: float | None
+) -> None:
+    """It names no pod: who waits on the node, and else its age, decides."""
+    pod_there = None if waiting is None else read(waiting)
+    verdict = judge_own_lock(pod_there, stood, LONGEST, "x/lock")
+    assert (verdict.may_take, verdict.ripe_in_seconds) == (may_take, ripe_in)

@@ -29,14 +29,16 @@ def test_rows_say_what_is_given(
 ) -> None:
     """In the vendor's words and units; and they read back as what was given."""
     kind = SHIPPED[word]
+    shown = node(kind, capacity, annotations)
     allocation = choose_devices(
-        fleet_of([node(kind, capacity, annotations)]),
+        fleet_of([shown]),
         asking(kind, limits),
         NodeName("n1"),
         None,
     )
     assert allocation is not None
-    text = encode_allocation(allocation, kind)
+    models = {device.device_uuid: device.model for device in shown.devices}
+    text = encode_allocation(allocation, kind, models)
     assert text == expected
     counts = [len(row) for row in allocation]
     back = read_allocation(text, counts, kind)

@@ -21,6 +21,7 @@ from extender.wire.allocation import (
     served_rows,
 )
 from tests.shipped import SHIPPED
+from tests.values import row
 
 FIELD = "hami.io/vgpu-devices-allocated"
 
@@ -294,3 +295,20 @@ def test_kinds_that_count_no_memory_hold_none() -> None:
     assert read_allocation(text, [1], SHIPPED["Vastai"]) == (
         (Share(DeviceUUID("va-0"), 0, 0, "Vastai", is_kept=True),),
     )
+
+
+MODELS = {
+    "its model": ("AMD Instinct MI300X", "AMD Instinct MI300X"),
+    "no model": ("", "AMD"),
+    "blanks": ("  ", "AMD"),
+    "one that no row could hold": ("MI300X, 192 GB", "AMD"),
+}
+
+
+@pytest.mark.parametrize(("model", "word"), MODELS.values(), ids=MODELS)
+def test_amd_rows_name_the_cards_model(model: str, word: str) -> None:
+    """Its readers take an empty word for no row."""
+    amd, uuid = SHIPPED["AMD"], DeviceUUID("gpu-0")
+    allocation = (row(("gpu-0", 4096, 76), kind="AMD"), ())
+    text = encode_allocation(allocation, amd, {uuid: model})
+    assert text == f"gpu-0,{word},4096,76:;;"

@@ -4,6 +4,7 @@ from typing import Final
 
 import pytest
 
+from extender.core.company import NO_TRAITS, Trait, Traits
 from extender.core.model import Allocation, Device, NodeName
 from extender.wire.side_annotations import Bound, side_annotations
 from tests.shipped import SHIPPED
@@ -18,7 +19,10 @@ CARDS: Final[dict[str, Device]] = {
 
 
 def written(
-    word: str, *rows: tuple[tuple[str, int, int], ...], in_software: bool = False
+    word: str,
+    *rows: tuple[tuple[str, int, int], ...],
+    in_software: bool = False,
+    traits: Traits = NO_TRAITS,
 ) -> dict[str, str]:
     """Write what goes beside an allocation on node ``n1``."""
     allocation: Allocation = tuple(row(*shares) for shares in rows)
@@ -30,14 +34,19 @@ def written(
         unix_seconds=SECONDS,
         unix_nanoseconds=NANOSECONDS,
         in_software=in_software,
+        traits=traits,
     )
     return side_annotations(bound)
 
 
 def test_cambricon_names_the_first_card() -> None:
-    """Index, percent and units of 256 MiB; whichever container has it."""
+    """Index, percent and units of 256 MiB; whichever container has it.
+
+    HAMi and the plugin spell differently that it still waits.
+    """
     assert written("MLU", (), (("a", 2048, 100),)) == {
         "CAMBRICON_DSMLU_ASSIGNED": "false",
+        "CAMBRICON_DSMLU_ASSIGHED": "false",
         "CAMBRICON_DSMLU_PROFILE": "3_100_8",
     }
 
@@ -87,7 +96,19 @@ def test_metax_has_rows_of_its_own() -> None:
     }
 
 
-@pytest.mark.parametrize("word", ["NVIDIA", "DCU", "XPU", "GCU", "MR-V100", "Vastai"])
+def test_metax_is_told_the_policy_that_counts() -> None:
+    """Also where the pod names none; an online pod has none."""
+    offline = frozenset((Trait.OFFLINE, Trait.BEST_EFFORT))
+    name = "metax-tech.com/sgpu-qos-policy"
+    share = ("a", 4096, 30)
+    assert written("Metax-SGPU", (share,), traits=offline)[name] == "best-effort"
+    online = written("Metax-SGPU", (share,), traits=frozenset((Trait.ONLINE,)))
+    assert name not in online
+
+
+@pytest.mark.parametrize(
+    "word", ["NVIDIA", "DCU", "AMD", "XPU", "GCU", "MR-V100", "Vastai"]
+)
 def test_rows_are_enough_for_others(word: str) -> None:
     """Nothing is written that nobody reads."""
     assert written(word, (("a", 1, 1),)) == {}

@@ -194,6 +194,58 @@ def test_json_of_metax() -> None:
     )
 
 
+def test_json_of_amd() -> None:
+    """Cores are the card's compute units, and its model is kept."""
+    text = (
+        '[{"id":"gpu-0","index":0,"count":10,"devmem":196592,"devcore":304,'
+        '"type":"AMD Instinct MI300X","health":true,"custominfo":{}}]'
+    )
+    capacity = {"amd.com/gpu": "10"}
+    annotations = {"hami.io/node-amd-register": text}
+    node = read("AMD", shown(capacity=capacity, annotations=annotations))
+    assert cards(node) == [("gpu-0", 0, Usage(10, 196_592, 304), 0)]
+    assert node.is_usable
+    assert [each.model for each in node.devices or ()] == ["AMD Instinct MI300X"]
+
+
+@pytest.mark.parametrize("capacity", [{"amd.com/gpu": "0"}, {}])
+def test_amd_without_capacity_has_no_card_that_counts(
+    capacity: dict[str, object],
+) -> None:
+    """Its plugin is gone, whatever it registered when it lived."""
+    text = '[{"id":"gpu-0","count":10,"devmem":1,"devcore":304,"health":true}]'
+    annotations = {"hami.io/node-amd-register": text}
+    node = read("AMD", shown(capacity=capacity, annotations=annotations))
+    assert not node.is_usable
+
+
+CUSTOM = {
+    "nothing": ("{}", 1),
+    "pairs": ('{"cuPerWGP":2}', 2),
+    "none": ('{"cuPerWGP":0}', 1),
+    "something else": ('{"pciBDF":"0000:03:00.0"}', 1),
+    "no object": ('"x"', 1),
+}
+
+
+@pytest.mark.parametrize(("custom", "step"), CUSTOM.values(), ids=CUSTOM)
+def test_amd_tells_which_units_go_together(custom: str, step: int) -> None:
+    """In what its plugin adds to HAMi's keys."""
+    text = f'[{{"id":"g","count":1,"devmem":1,"devcore":32,"custominfo":{custom}}}]'
+    node = read("AMD", shown(annotations={"hami.io/node-amd-register": text}))
+    assert [each.core_step for each in node.devices or ()] == [step]
+
+
+def test_amd_units_that_cannot_be_read_refuse_the_node() -> None:
+    """To guess would hand out more than there is."""
+    text = '[{"id":"g","custominfo":{"cuPerWGP":"two"}}]'
+    node = read("AMD", shown(annotations={"hami.io/node-amd-register": text}))
+    assert node.problem == (
+        "hami.io/node-amd-register[0].custominfo.cuPerWGP: 'two' is not a whole number "
+        "from 0 to 2147483647"
+    )
+
+
 METAX_PROBLEMS = {
     "no JSON": ("[", ": '['"),
     "no list": ("{}", ": an object is not a list"),
@@ -211,6 +263,23 @@ def test_json_of_metax_that_cannot_be_read(text: str, problem: str) -> None:
     name = "metax-tech.com/node-gpu-devices"
     node = read("Metax-SGPU", shown(annotations={name: text}))
     assert str(node.problem).startswith(f"{name}{problem}")
+
+
+def test_metax_cards_of_one_link_zone_are_linked() -> None:
+    """Zone 0 is none; a zone that cannot be read loses the links, and no card."""
+    name = "metax-tech.com/node-gpu-devices"
+    listed: list[dict[str, object]] = [
+        {"uuid": uuid, "linkZone": zone}
+        for uuid, zone in zip("abcd", (1, 2, 1, 0), strict=True)
+    ]
+    inventory = read("Metax-SGPU", shown(annotations={name: json.dumps(listed)}))
+    assert inventory.links == {"a": {"c": 10}, "b": {}, "c": {"a": 10}}
+    listed[1]["linkZone"] = "two"
+    node = decode_node(
+        shown(annotations={name: json.dumps(listed)}), [SHIPPED["Metax-SGPU"]]
+    )
+    assert node.warnings == (f"{name}[1].linkZone: 'two' is not a number",)
+    assert len(node.inventories["Metax-SGPU"].devices or ()) == len(listed)
 
 
 NPU = '[{"id":"npu-0","count":4,"devmem":32768,"devcore":20,"type":"N","health":true}]'
@@ -243,7 +312,7 @@ def test_npu_node_must_say_which() -> None:
     )
 
 
-@pytest.mark.parametrize("word", ["Enflame", "AWSNeuron", "AMD"])
+@pytest.mark.parametrize("word", ["Enflame", "AWSNeuron"])
 def test_kind_that_is_not_served_has_no_cards(word: str) -> None:
     """Whatever its nodes show."""
     capacity = dict.fromkeys(SHIPPED[word].resources, "8")

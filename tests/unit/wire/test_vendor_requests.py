@@ -55,28 +55,26 @@ def test_metax_refuses_less_than_a_mib() -> None:
     )
 
 
-SERVED = {
+WORDS: dict[str, tuple[dict[str, str], str | None]] = {
     "no annotation": ({}, None),
-    "the policy that is served": ({f"{SGPU}/sgpu-qos-policy": "best-effort"}, None),
-    "another policy": (
-        {f"{SGPU}/sgpu-qos-policy": "fixed-share"},
+    "a policy": ({f"{SGPU}/sgpu-qos-policy": "fixed-share"}, None),
+    "a class": ({f"{SGPU}/sgpu-app-class": "online"}, None),
+    "a policy of none": (
+        {f"{SGPU}/sgpu-qos-policy": "Fixed-Share"},
         (
-            "annotation metax-tech.com/sgpu-qos-policy: 'fixed-share' is not served, "
-            "only best-effort"
+            "annotation metax-tech.com/sgpu-qos-policy: 'Fixed-Share' is not one of "
+            "best-effort, fixed-share, burst-share"
         ),
     ),
-    "a class": (
-        {f"{SGPU}/sgpu-app-class": "online"},
-        (
-            "annotation metax-tech.com/sgpu-app-class: 'online' is not served, "
-            "leave it out"
-        ),
+    "a class of none": (
+        {f"{SGPU}/sgpu-app-class": ""},
+        "annotation metax-tech.com/sgpu-app-class: '' is not one of online, offline",
     ),
 }
 
 
-@pytest.mark.parametrize(("annotations", "problem"), SERVED.values(), ids=SERVED)
-def test_metax_policies_that_are_not_built_are_refused(
+@pytest.mark.parametrize(("annotations", "problem"), WORDS.values(), ids=WORDS)
+def test_metax_words_that_nobody_knows_are_refused(
     annotations: dict[str, str], problem: str | None
 ) -> None:
     """By name, and for pods that ask for its cards only."""
