@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Final
 
 from extender.core.claims import ResourceClaim
-from extender.core.kinds import Kind, WrittenAmounts
+from extender.core.kind_admission import WrittenAmounts
+from extender.core.kinds import Kind
 from extender.core.model import ContainerRequest
 from extender.core.requests import container_request
 from extender.errors import BadQuantity

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from extender.core.kind_admission import Admission, WrittenAmounts
 from extender.core.kinds import (
-    Admission,
     CapacityCards,
     Kind,
     MemoryNotation,
@@ -13,7 +13,6 @@ from extender.core.kinds import (
     RequestRule,
     ServedBy,
     SideAnnotations,
-    WrittenAmounts,
 )
 from extender.wire.device_config.block import Block
 from extender.wire.device_config.nvidia import named
