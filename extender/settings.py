@@ -232,6 +232,10 @@ class HttpSettings:
     """How long a body may take. kube-scheduler itself gives up after its httpTimeout of
     30 s."""
 
+    unread_seconds: float = 10.0
+    """How long a body that nobody reads may go on after its answer, such as that of a
+    request to an unknown path. Then the connection is closed."""
+
     answer_seconds: float = 30.0
     """How long a client may leave an answer untaken."""
 

@@ -107,6 +107,7 @@ class Connection(web.RequestHandler):
             max_line_size=settings.line_limit_bytes,
             max_field_size=settings.line_limit_bytes,
             max_headers=settings.header_limit,
+            lingering_time=settings.unread_seconds,
         )
         self._room = room
         self._settings = settings

@@ -33,7 +33,7 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
         return await handler(request)
     except ExtenderError as error:
         status = next(code for kind, code in _STATUS_OF if isinstance(error, kind))
-        return _answer(request, status, str(error))
+        return _answer(request, status, str(error), logged=_without_body(error))
     except web.RequestPayloadError:
         # Its own text quotes what came, and the log is not for that.
         text = "body: is cut short, or not encoded as its headers say"
@@ -64,6 +64,17 @@ _STATUS_OF: Final = (
 )
 
 
+def _without_body(error: ExtenderError) -> str:
+    """Give an error's text for the log: a body as such may hold anything."""
+    match error:
+        case BodyTooLarge():
+            return str(error)
+        case WireError(field="body"):
+            return f"body: it is not {error.expected}"
+        case _:
+            return str(error)
+
+
 def _path(request: web.Request) -> str:
     """Give the path for a person; without its query, which may hold a secret."""
     path = request.raw_path.partition("?")[0]
@@ -89,9 +100,11 @@ def _answer(
     status: int,
     text: str,
     error_headers: Mapping[str, str] | None = None,
+    logged: str = "",
 ) -> web.Response:
+    said = logged or text
     # Only one line a request, whatever it brings.
-    shown = text if text.isprintable() else ascii(text)[1:-1]
+    shown = said if said.isprintable() else ascii(said)[1:-1]
     _log.warning("%s %s: %d %s", request.method, _path(request), status, shown)
     allow = (error_headers or {}).get("Allow")
     return web.Response(
