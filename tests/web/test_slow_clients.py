@@ -332,3 +332,18 @@ def _check_log(caplog: pytest.LogCaptureFixture, secret: str = "secret") -> None
     assert [each for each in caplog.records if each.exc_info] == []
     assert [each for each in caplog.messages if secret in each] == []
     assert [each for each in caplog.messages if "\n" in each] == []
+
+
+async def test_request_writes_no_lines_of_its_own(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither by a path, nor by a key that an error names."""
+    asked = arguments(ASKING, ["n1"], None)
+    asked["Pod"]["metadata"]["annotations"] = {"a\nFORGED \x1b[2J": 1}
+    async with opened(tmp_path, DOOR, *NODES) as door:
+        for path in ("/filter", "/nowhere%0AFORGED", "/nowhere\x1b", "/\xff"):
+            caller = await door.connect()
+            caller.send(request("POST", path, json.dumps(asked).encode()))
+            assert (await caller.answer())[0] in {400, 404}
+    assert len(caplog.messages) == 4
+    assert [each for each in caplog.messages if not each.isprintable()] == []
