@@ -1,7 +1,7 @@
 """``gpu-extender serve``: answer kube-scheduler over HTTP."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
     AdmissionSettings,
+    Part,
     SchedulingSettings,
     Settings,
     http_settings,
@@ -56,6 +57,25 @@ from extender.wire.label_selector import LabelSelector
     show_default=True,
     help="Address to listen on. Whoever reaches it can bind pods, unless --client-ca "
     "is given.",
+)
+@click.option(
+    "--metrics-listen",
+    metavar="HOST:PORT",
+    help="Serve health and metrics here and no longer at --listen; over TLS where "
+    "--tls-cert is given, and without asking for client certificates.",
+)
+@click.option(
+    "--webhook-listen",
+    metavar="HOST:PORT",
+    help="Serve the admission webhook here and no longer at --listen; over TLS, and "
+    "without asking for client certificates.",
+)
+@click.option(
+    "--insecure-http",
+    "is_plain_allowed",
+    is_flag=True,
+    help="Allow plain HTTP on addresses that other machines reach: whoever is on the "
+    "way can read and change what is asked.",
 )
 @click.option(
     "--tls-cert",
@@ -111,6 +131,9 @@ def serve(
     cluster_files: tuple[Path, ...],
     kubeconfig: Path | None,
     listen: str,
+    metrics_listen: str | None,
+    webhook_listen: str | None,
+    is_plain_allowed: bool,
     tls_cert: Path | None,
     tls_key: Path | None,
     client_ca: Path | None,
@@ -159,7 +182,13 @@ def serve(
     )
     tls = tls_settings(tls_cert, tls_key, client_ca, client_names)
     settings = Settings(
-        http=http_settings(listen, tls),
+        http=http_settings(
+            listen,
+            tls,
+            webhook_listen=webhook_listen,
+            metrics_listen=metrics_listen,
+            is_plain_allowed=is_plain_allowed,
+        ),
         scheduling=scheduling,
         admission=AdmissionSettings(
             scheduler_names=scheduler_names,
@@ -175,14 +204,26 @@ def serve(
     run(serve_embedded(embedded, settings, _announce))
 
 
-def _announce(url: str) -> None:
-    click.echo(f"serving on {url}: POST /filter /prioritize /bind /webhook /pods")
-    click.echo("                  GET  /pods /healthz /readyz    Ctrl-C stops")
+def _announce(urls: Mapping[Part, str]) -> None:
+    _echo_urls(urls, " /pods", ["/pods"])
 
 
-def _announce_kube(url: str) -> None:
-    click.echo(f"serving on {url}: POST /filter /prioritize /bind /webhook")
-    click.echo("                  GET  /healthz /readyz    Ctrl-C stops")
+def _announce_kube(urls: Mapping[Part, str]) -> None:
+    _echo_urls(urls, "", [])
+
+
+def _echo_urls(urls: Mapping[Part, str], more_verbs: str, reads: list[str]) -> None:
+    url = urls[Part.VERBS]
+    for part, apart in urls.items():
+        if apart != url:
+            click.echo(f"serving on {apart}: {part.value}")
+    if urls[Part.METRICS] == url:
+        reads = [*reads, "/healthz", "/readyz"]
+    get = f"GET  {' '.join(reads)}    " if reads else ""
+    webhook = " /webhook" if urls[Part.WEBHOOK] == url else ""
+    verbs = f"/filter /prioritize /bind{webhook}{more_verbs}"
+    click.echo(f"serving on {url}: POST {verbs}")
+    click.echo(f"                  {get}Ctrl-C stops")
 
 
 def _echo_summary(extender: Extender) -> None:

@@ -5,6 +5,7 @@ from typing import Final
 from aiohttp import web
 
 from extender.service.admitter import Admitter
+from extender.web.bodies import BODIES
 
 ADMITTER: Final = web.AppKey("admitter", Admitter)
 
@@ -16,6 +17,6 @@ def add_webhook(app: web.Application, admitter: Admitter) -> None:
 
 
 async def _webhook(request: web.Request) -> web.Response:
-    body = await request.read()
+    body = await request.app[BODIES].read(request)
     answer = request.app[ADMITTER].answer(body)
     return web.Response(body=answer, content_type="application/json")

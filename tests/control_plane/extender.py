@@ -45,11 +45,11 @@ class GpuExtender:
         folder: Path,
         kubeconfig: Path,
         options: Sequence[str] = (),
-        trust: ssl.SSLContext | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._port = free_port()
-        self._trust = trust
-        scheme = "http" if trust is None else "https"
+        self._tls = tls
+        scheme = "http" if tls is None else "https"
         self.url = f"{scheme}://{HOST}:{self._port}"
         command: list[str | Path] = [
             # A proxy of this machine must not come between it and loopback.
@@ -95,7 +95,13 @@ class GpuExtender:
             time.sleep(_POLL_SECONDS)
 
     def _is_ready(self) -> bool:
-        connection = self._connection()
+        connection = (
+            http.client.HTTPConnection(HOST, self._port, timeout=5)
+            if self._tls is None
+            else http.client.HTTPSConnection(
+                HOST, self._port, timeout=5, context=self._tls
+            )
+        )
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == http.client.OK
@@ -103,13 +109,6 @@ class GpuExtender:
             return False
         finally:
             connection.close()
-
-    def _connection(self) -> http.client.HTTPConnection:
-        if self._trust is None:
-            return http.client.HTTPConnection(HOST, self._port, timeout=5)
-        return http.client.HTTPSConnection(
-            HOST, self._port, timeout=5, context=self._trust
-        )
 
 
 @asynccontextmanager
@@ -119,7 +118,7 @@ async def gpu_extender(
     user: User = User.EXTENDER,
     kubeconfig: Path | None = None,
     options: Sequence[str] = (),
-    trust: ssl.SSLContext | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[GpuExtender]:
     """Run the extender, ready to serve.
 
@@ -128,10 +127,10 @@ async def gpu_extender(
         user: As whom.
         kubeconfig: Another way to the cluster than the user's own.
         options: Further ones of ``serve``.
-        trust: Whom to believe its certificate, where `options` let it serve HTTPS.
+        tls: How to ask whether it is ready, where the options say that it serves TLS.
     """
     folder = Path(mkdtemp(dir=plane.folder, prefix="extender-"))
-    extender = GpuExtender(folder, kubeconfig or plane.kubeconfig(user), options, trust)
+    extender = GpuExtender(folder, kubeconfig or plane.kubeconfig(user), options, tls)
     try:
         await extender.start()
         yield extender

@@ -100,7 +100,7 @@ async def serving(
     options = ["--tls-cert", str(own.cert_file), "--tls-key", str(own.key_file)]
     trust = ssl.create_default_context(cafile=authority.cert_file)
     async with gpu_extender(
-        shared_control_plane, options=options, trust=trust
+        shared_control_plane, options=options, tls=trust
     ) as running:
         yield running, authority.cert_file.read_bytes()
 
