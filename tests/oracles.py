@@ -77,6 +77,35 @@ def timeline_charge(
     return _with_kept(containers, most)
 
 
+def timeline_quota(
+    containers: Sequence[ContainerUsage],
+    status: PodStatus,
+    release: Release = Release.AFTER_INIT,
+) -> Usage:
+    """Charge a quota for the most that the pod ever holds at one instant, on any card.
+
+    All cards count as one, since a quota does not tell them apart.
+    """
+    one = DeviceUUID("all cards")
+    merged = [
+        ContainerUsage(
+            container.lifetime,
+            {one: _sum_of_values(container.held)},
+            {one: _sum_of_values(container.kept)},
+        )
+        for container in containers
+    ]
+    return timeline_charge(merged, status, release).get(one, Usage())
+
+
+def _sum_of_values(held: Mapping[DeviceUUID, Usage]) -> Usage:
+    return Usage(
+        slots=sum(each.slots for each in held.values()),
+        memory_mib=sum(each.memory_mib for each in held.values()),
+        core_percent=sum(each.core_percent for each in held.values()),
+    )
+
+
 def _is_over(
     index: int, containers: Sequence[ContainerUsage], status: PodStatus
 ) -> bool:

@@ -7,6 +7,7 @@ from typing import Final, NewType, Self
 
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.mig import MIG_MODE, MigInstance, MigProfiles
+from extender.core.quota_scopes import PLAIN_TRAITS, PodTraits
 
 KindWord = str
 """`Kind.type_word`, which names a kind of device."""
@@ -395,6 +396,7 @@ class Pod:
         is_unserved: Whether a device plugin still has to hand out its devices: it is
             Pending, with rows to allocate or a bind that no plugin has answered, and
             nothing shows yet that kubelet has admitted it.
+        traits: Tell which quotas of its namespace count it.
     """
 
     uid: PodUID
@@ -411,6 +413,7 @@ class Pod:
     priority: int = 0
     nominated_node: NodeName | None = None
     is_unserved: bool = False
+    traits: PodTraits = PLAIN_TRAITS
 
     @property
     def full_name(self) -> str:

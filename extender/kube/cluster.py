@@ -18,7 +18,7 @@ from extender.kube.feed import (
     News,
     items_of,
 )
-from extender.kube.intake import Intake, NodeIntake, PodIntake
+from extender.kube.intake import Intake, NodeIntake, PodIntake, QuotaIntake
 from extender.kube.labels import DueLabels
 from extender.observe.metrics import Metrics
 from extender.service import Binding, Extender, NodeLock
@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 
 NODES: Final = path_of("api", "v1", "nodes")
 PODS: Final = path_of("api", "v1", "pods")
+QUOTAS: Final = path_of("api", "v1", "resourcequotas")
 
 WOKEN_ANNOTATION: Final = "gpu-extender/woken-at"
 
@@ -71,6 +72,7 @@ class KubeCluster:
         self._feeds = {
             "nodes": Feed(client, NODES, settings),
             "pods": Feed(client, PODS, settings),
+            "resourcequotas": Feed(client, QUOTAS, settings),
         }
         # To find a counter by its label takes longer than to count.
         self._event_counters = {
@@ -79,13 +81,14 @@ class KubeCluster:
         self._share_versions = False
 
     async def follow(self, extender: Extender, on_synced: Callable[[], None]) -> None:
-        """Tell an extender of nodes and pods, until cancelled.
+        """Tell an extender of nodes, pods and quotas, until cancelled.
 
         Args:
-            extender: Is told; and is synced once both were listed and applied.
+            extender: Is told; and is synced once all were listed and applied.
             on_synced: Called once, right after that.
         """
         nodes, pods = NodeIntake(extender), PodIntake(extender)
+        quotas = QuotaIntake(extender)
         feeds = self._feeds
         self._metrics.show(
             "watch_silence_seconds",
@@ -101,7 +104,7 @@ class KubeCluster:
                     intake.take(news)
                     if intake is pods and (due := self._labels.found(news)):
                         group.create_task(self._write_labels(due))
-                    is_complete = nodes.is_listed and pods.is_listed
+                    is_complete = all(each.is_listed for each in (nodes, pods, quotas))
                     if is_complete and not extender.is_synced:
                         extender.mark_synced()
                         on_synced()
@@ -110,6 +113,7 @@ class KubeCluster:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._repeated(lambda: pass_on("nodes", nodes)))
             group.create_task(self._repeated(lambda: pass_on("pods", pods)))
+            group.create_task(self._repeated(lambda: pass_on("resourcequotas", quotas)))
 
     def _count(self, name: str, news: News) -> None:
         if isinstance(news, ListBegins):
@@ -173,7 +177,7 @@ class KubeCluster:
         self._reader = reader
 
     def list_again(self) -> None:
-        """End both watches, and begin with a list each."""
+        """End all watches, and begin with a list each."""
         for again in self._again:
             again.set()
 

@@ -20,6 +20,7 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kinds import Kind
 from extender.core.model import Node, NodeName, Pod, PodUID
+from extender.core.quota_room import Quota
 from extender.core.reasons import Reason
 from extender.errors import NotSynced
 from extender.observe.metrics import Metrics
@@ -52,6 +53,7 @@ from extender.verbs.verdicts import NodeVerdict, judge_node
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
 from extender.wire.nodes import decode_node, has_same_devices
 from extender.wire.pods import PodReader
+from extender.wire.resource_quota import read_quota
 
 DEFAULT_SETTINGS: Final = Settings()
 
@@ -146,7 +148,7 @@ class Extender:
 
     @property
     def is_synced(self) -> bool:
-        """Whether nodes and pods have been listed and applied."""
+        """Whether nodes, pods and quotas have been listed and applied."""
         return self._is_synced
 
     def read_node(self, obj: object) -> Node:
@@ -156,6 +158,19 @@ class Extender:
             BadObject: It is no object, or has no name.
         """
         return decode_node(obj, self._kinds, self._node_selector)
+
+    def read_quota(self, obj: object) -> Quota:
+        """Read a ResourceQuota, and log once what of it is not done as it says.
+
+        Raises:
+            BadObject: It is no object, or has no name.
+        """
+        quota = read_quota(obj, self._kinds)
+        known = self._ledger.quotas.of(quota.namespace)
+        if quota.warnings and quota not in known:
+            name = f"{quota.namespace}/{quota.name}"
+            _log.warning("resourcequota %s: %s", name, "; ".join(quota.warnings))
+        return quota
 
     def take_in(self, event: Event) -> None:
         """Apply what the cluster shows, and wake the binds that wait for it."""
@@ -182,7 +197,7 @@ class Extender:
                 self._ledger.apply(event)
 
     def mark_synced(self) -> None:
-        """Start to answer: every node and pod that there is has been taken in."""
+        """Start to answer: all nodes, pods and quotas that there are were taken in."""
         self._ledger.apply(Synced())
         self._is_synced = True
 
@@ -411,7 +426,9 @@ class Extender:
 
     def _check_synced(self) -> None:
         if not self._is_synced:
-            raise NotSynced("nodes and pods have not been listed yet; try again")
+            raise NotSynced(
+                "nodes, pods and quotas have not been listed yet; try again"
+            )
 
     def _warn_once(self, pod: Pod) -> None:
         if not pod.warnings or pod.uid in self._warned:

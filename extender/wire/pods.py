@@ -46,6 +46,7 @@ from extender.wire.pod_resources import (
     named_resources,
     read_requests,
 )
+from extender.wire.pod_scopes import read_traits
 from extender.wire.pod_settings import (
     read_node_policy,
     read_release,
@@ -120,6 +121,7 @@ class PodReader:
             priority=_priority(spec),
             nominated_node=_nominated_node(pod),
             is_unserved=self._is_unserved(pod, annotations, kinds, status),
+            traits=read_traits(pod, spec, declared),
         )
 
     def _requests(

@@ -15,6 +15,11 @@ RIGHTS: Final[list[Json]] = [
         "verbs": ["get", "list", "watch", "patch"],
     },
     {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
+    {
+        "apiGroups": [""],
+        "resources": ["resourcequotas"],
+        "verbs": ["list", "watch"],
+    },
 ]
 """All that it needs. A pod is patched only to be woken, and for its label where the
 apiserver drops that from a Binding; without any other of these, none is placed or what

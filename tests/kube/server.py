@@ -25,6 +25,8 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 LOCK = "hami.io/mutex.lock"
 
+_KIND_OF = {"Node": "nodes", "Pod": "pods", "ResourceQuota": "resourcequotas"}
+
 
 @dataclass(slots=True)
 class Fault:
@@ -63,11 +65,11 @@ class Collection:
 
 
 class ApiServer:
-    """Keeps nodes and pods; `kind` is ``nodes`` or ``pods`` throughout."""
+    """Keeps nodes, pods and quotas; `kind` is the plural of their path throughout."""
 
     def __init__(self) -> None:
         self.version = 100
-        self.kinds = {"nodes": Collection(), "pods": Collection()}
+        self.kinds = {kind: Collection() for kind in _KIND_OF.values()}
         self.requests: list[str] = []
         self.faults: deque[Fault] = deque()
         self.keeps_labels = True
@@ -76,16 +78,16 @@ class ApiServer:
     def put(self, thing: PodBuilder | NodeBuilder | Json) -> Json:
         """Create or replace an object."""
         obj = thing if isinstance(thing, dict) else thing.build()
-        kind = "pods" if obj["kind"] == "Pod" else "nodes"
+        kind = _KIND_OF[obj["kind"]]
         self._store(kind, obj)
         return obj
 
     def delete(
-        self, thing: PodBuilder | NodeBuilder, *, silently: bool = False
+        self, thing: PodBuilder | NodeBuilder | Json, *, silently: bool = False
     ) -> None:
         """Delete an object; `silently` leaves no event: it happened while away."""
-        obj = thing.build()
-        kind = "pods" if obj["kind"] == "Pod" else "nodes"
+        obj = thing if isinstance(thing, dict) else thing.build()
+        kind = _KIND_OF[obj["kind"]]
         gone = self.kinds[kind].objects.pop(_key(obj))
         self.version += 1
         if not silently:
@@ -172,7 +174,7 @@ class ApiServer:
         """Do what is asked, as kube-apiserver does."""
         answer: web.StreamResponse
         match request.method, request.path.strip("/").split("/"):
-            case "GET", ["api", "v1", ("nodes" | "pods") as kind]:
+            case "GET", ["api", "v1", kind] if kind in self.kinds:
                 if "watch" in request.query:
                     answer = await self._watch(request, kind)
                 else:
@@ -205,7 +207,7 @@ class ApiServer:
         if start + limit < len(objects):
             metadata["continue"] = str(start + limit)
         items = objects[start : start + limit]
-        listed = "PodList" if kind == "pods" else "NodeList"
+        listed = f"{next(name for name in _KIND_OF if _KIND_OF[name] == kind)}List"
         return web.json_response({"kind": listed, "metadata": metadata, "items": items})
 
     async def _watch(self, request: web.Request, kind: str) -> web.StreamResponse:
@@ -345,4 +347,4 @@ def _found(obj: Json | None) -> web.Response:
 def _key(obj: Json) -> str:
     metadata = obj["metadata"]
     name: str = metadata["name"]
-    return f"{metadata['namespace']}/{name}" if obj["kind"] == "Pod" else name
+    return name if obj["kind"] == "Node" else f"{metadata['namespace']}/{name}"
