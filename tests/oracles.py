@@ -691,6 +691,34 @@ def exhaustive_fits(
     return Possible(fits=bool(sizes), fewest_for_inits=min(sizes, default=None))
 
 
+def exhaustive_quota_charges(
+    loaded: Sequence[Loaded], request: PodRequest
+) -> set[Usage]:
+    """List what every assignment that breaks no rule charges a quota.
+
+    Devices in MIG mode are not for it, nor are nodes that refuse as a whole.
+    """
+    by_uuid = {device.device_uuid: device for device, _ in loaded}
+    found = set()
+    for rows in _assignments(loaded, request, ()):
+        containers = [
+            ContainerUsage(
+                lifetime,
+                {
+                    uuid: Usage(
+                        1, memory_needed(by_uuid[uuid], asked), asked.core_percent
+                    )
+                    for uuid in row
+                },
+            )
+            for lifetime, asked, row in zip(
+                request.lifetimes, request.containers, rows, strict=True
+            )
+        ]
+        found.add(timeline_quota(containers, PodStatus()))
+    return found
+
+
 def for_inits_only(
     rows: Sequence[Collection[DeviceUUID]], lifetimes: Sequence[Lifetime]
 ) -> int:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from extender.cli.terminal import printable
 from extender.cli.usages import indented, usage_json
+from extender.core.quota_room import Shortage
 from extender.core.reasons import Reason
 from extender.embedded.scheduler import RefusedPod
 from extender.verbs.verdicts import CardVerdict, NodeVerdict
@@ -41,6 +42,18 @@ def _verdict_json(verdict: NodeVerdict) -> dict[str, object]:
         if verdict.kubelet_slots
         else None,
         "cards": [_card_json(card) for card in verdict.cards],
+        "quota": [_shortage_json(each) for each in verdict.shortages],
+    }
+
+
+def _shortage_json(shortage: Shortage) -> dict[str, object]:
+    return {
+        "name": shortage.quota_name,
+        "key": shortage.limit.key,
+        "unit": shortage.limit.dimension.unit,
+        "needed": shortage.needed,
+        "used": shortage.used,
+        "limit": shortage.limit.most,
     }
 
 
@@ -107,6 +120,8 @@ def _whole_node(
     verdict: NodeVerdict, reason: Reason, mark: str
 ) -> tuple[str, str, str]:
     match reason:
+        case Reason.QUOTA_NOT_FIT | Reason.QUOTA_UNREADABLE:
+            numbers = "; ".join(map(str, verdict.shortages))
         case Reason.NODE_INSUFFICIENT_DEVICE:
             numbers = f"wants {verdict.wanted_cards} cards, has {verdict.card_count}"
         case Reason.TOO_FEW_CARDS:

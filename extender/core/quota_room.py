@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from extender.core.kinds import Kind
 from extender.core.model import KindWord, Usage
@@ -153,6 +155,10 @@ class LimitUse:
     used: int
 
 
+UNLIMITED: Final = 2**62
+"""More than any pod needs; a 64-bit sum of it and a need does not overflow."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaRoom:
     """What all quotas that count a pod leave it of one kind of device.
@@ -202,9 +208,29 @@ class QuotaRoom:
         """Tell whether a need stays within every limit."""
         return not self.shortages(need)
 
+    @property
+    def limits_memory(self) -> bool:
+        """Whether any limit is of memory."""
+        return any(each.limit.dimension is QuotaDimension.MEMORY for each in self.uses)
+
+    @property
+    def most(self) -> Usage:
+        """The largest need that stays within every limit; 0 where nothing is left.
+
+        What is not limited is `UNLIMITED`.
+        """
+        count, memory_mib, cores = (
+            UNLIMITED if left is None else max(left, 0)
+            for left in map(self.left, QuotaDimension)
+        )
+        return Usage(count, memory_mib, cores)
+
 
 QuotaRooms = Mapping[KindWord, QuotaRoom]
 """By kind; a kind that no quota limits is absent."""
+
+NO_ROOMS: Final[QuotaRooms] = MappingProxyType({})
+"""Of a pod that no quota limits."""
 
 
 def refusal(shortages: Sequence[Shortage]) -> Reason | None:

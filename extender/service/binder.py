@@ -231,7 +231,8 @@ class Binder:
         self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
     ) -> Allocation | None:
         nominated = self._nominated.held_against(pod)
-        return choose_devices(fleet, pod, node_name, own, nominated)
+        rooms = self._ledger.quota_rooms(pod)
+        return choose_devices(fleet, pod, node_name, own, nominated, rooms=rooms)
 
     async def _is_served(
         self, blocker: Pod, node_name: NodeName, deadline: float
@@ -300,7 +301,12 @@ class Binder:
         self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
     ) -> str:
         verdict = judge_node(
-            fleet, pod, node_name, own, self._nominated.held_against(pod)
+            fleet,
+            pod,
+            node_name,
+            own,
+            self._nominated.held_against(pod),
+            rooms=self._ledger.quota_rooms(pod),
         )
         reasons = verdict.reasons if verdict else ()
         return f"no longer fits: {', '.join(reason.value for reason in reasons)}"

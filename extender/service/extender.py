@@ -240,7 +240,8 @@ class Extender:
     ) -> FilterDecision:
         own = self._ledger.holding(pod.uid)
         held = [*self._nominated.held_against(pod, fleet), *beside]
-        decision = filter_nodes(fleet, pod, node_names, own, held)
+        rooms = self._ledger.quota_rooms(pod)
+        decision = filter_nodes(fleet, pod, node_names, own, held, rooms=rooms)
         if pod.asks_for_devices:
             stuck = {node_name for node_name, uid in self._stuck() if uid != pod.uid}
             decision.refuse(stuck, Reason.NODE_LOCKED)
@@ -250,10 +251,10 @@ class Extender:
         self, pod: Pod, node_names: Sequence[NodeName], beside: Sequence[Holding]
     ) -> Holding | None:
         """Tell what a pod would hold on the first of these nodes that it fits on."""
-        fleet = self._ledger.fleet
+        fleet, rooms = self._ledger.fleet, self._ledger.quota_rooms(pod)
         for node_name in self._decide(pod, fleet, node_names, beside).fitting:
             held = [*self._nominated.held_against(pod), *beside]
-            allocation = choose_devices(fleet, pod, node_name, None, held)
+            allocation = choose_devices(fleet, pod, node_name, None, held, rooms=rooms)
             if allocation is not None:
                 return expected_holding(pod, node_name, allocation)
         return None
@@ -293,7 +294,8 @@ class Extender:
         """Tell with numbers why the pod does not fit on a node; None where it does."""
         fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
         nominated = self._nominated.held_against(pod)
-        verdict = judge_node(fleet, pod, node_name, own, nominated)
+        rooms = self._ledger.quota_rooms(pod)
+        verdict = judge_node(fleet, pod, node_name, own, nominated, rooms=rooms)
         if verdict is None or verdict.problem is not None or verdict.kind is None:
             return verdict
         if verdict.reason is Reason.NODE_NOT_SELECTED:

@@ -7,13 +7,16 @@ from typing import Final, Self
 
 from extender.core.model import NOTHING, KindWord, Pod, Usage
 from extender.core.quota import QuotaCharges
-from extender.core.quota_room import LimitUse, Quota, QuotaRoom, QuotaRooms
+from extender.core.quota_room import (
+    NO_ROOMS,
+    LimitUse,
+    Quota,
+    QuotaRoom,
+    QuotaRooms,
+)
 from extender.core.quota_scopes import PodTraits
 from extender.state.events import QuotaGone, QuotaSeen
 from extender.state.freed import Freed
-
-NO_ROOMS: Final[QuotaRooms] = MappingProxyType({})
-"""Of a pod that no quota limits."""
 
 NO_CHARGES: Final[QuotaCharges] = MappingProxyType({})
 
