@@ -142,7 +142,9 @@ async def serve_kube(
     )
     async with ApiClient(access) as client:
         metrics = Metrics()
-        cluster = KubeCluster(client, reader, settings.kube, metrics)
+        cluster = KubeCluster(
+            client, reader, settings.kube, metrics, settings.quota.lease_seconds
+        )
         extender = Extender(cluster, reader, time.time, settings, metrics=metrics)
         app = build_app(extender, settings.http)
         async with _served(app, extender, settings.http, announce) as finish:

@@ -23,6 +23,7 @@ from extender.core.policies import Burst
 from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
+    KubeSettings,
     SchedulingSettings,
     Settings,
     http_settings,
@@ -99,6 +100,14 @@ from extender.wire.label_selector import LabelSelector
     help="filter returns every node that fits, and scores decide; or, as HAMi's does, "
     "exactly one, by our score alone.",
 )
+@click.option(
+    "--lease-namespace",
+    metavar="NAME",
+    default="",
+    help="Where leases are kept by which several extenders take turns in namespaces "
+    "with a quota; the same for all of them. Default: that of the pod it runs in, "
+    "elsewhere kube-system.",
+)
 @node_selector_option
 @policy_options
 @release_option
@@ -114,6 +123,7 @@ def serve(
     client_names: tuple[str, ...],
     burst: str,
     mode: str,
+    lease_namespace: str,
     node_selector: LabelSelector,
     device_policy: DevicePolicy,
     node_policy: str,
@@ -124,8 +134,8 @@ def serve(
 ) -> None:
     """Answer kube-scheduler over HTTP.
 
-    With --kubeconfig or --in-cluster, nodes and pods are listed and watched, and a bind
-    is written to the API server. GET /readyz is 503 until all are listed.
+    With --kubeconfig or --in-cluster, nodes, pods and quotas are listed and watched; a
+    bind is written to the API server. GET /readyz is 503 until all are listed.
 
     With --cluster, the cluster is read from files and lives in memory: a bind changes
     it and plays the device plugin, POST /pods adds a pod, GET /pods lists all of them.
@@ -156,6 +166,7 @@ def serve(
     settings = Settings(
         http=http_settings(listen, tls),
         scheduling=scheduling,
+        kube=KubeSettings(lease_namespace=lease_namespace),
         device_config=device_config,
     )
     if not cluster_files:

@@ -13,7 +13,7 @@ from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.core.quota_room import Quota
 from extender.embedded.documents import objects_in
 from extender.errors import BadObject, Conflict, Described, NotFound, SettingsError
-from extender.service import Binding, NodeLock
+from extender.service import Binding, NodeLock, Turn
 from extender.state.events import Event, NodeSeen, PodSeen, QuotaSeen
 from extender.wire.allocation import PHASE_ANNOTATION, PHASE_SERVED, served_rows
 from extender.wire.label_selector import EVERYTHING, LabelSelector
@@ -52,6 +52,7 @@ class EmbeddedCluster:
         self._pods: dict[_PodKey, _Kept] = {}
         self._uids: set[PodUID] = set()
         self._quota_objects: list[JsonObject] = []
+        self._turns: dict[str, Turn] = {}
         self._quotas: dict[tuple[str, str], Quota] = {}
         self._listener: Callable[[Event], None] = _ignore
 
@@ -205,6 +206,24 @@ class EmbeddedCluster:
         self, node_name: NodeName, since: str, most_seconds: float
     ) -> None:
         """Have nothing to add to events; see `extender.service.Cluster`."""
+
+    async def tell_bound_in(self, namespace: str) -> None:
+        """Have nothing to add to events; see `extender.service.Cluster`."""
+
+    async def read_turn(self, namespace: str) -> Turn | None:
+        """Have no other extender beside; see `extender.service.Cluster`."""
+        return self._turns.get(namespace)
+
+    async def turns(self) -> Mapping[str, Turn]:
+        """Read all leases; see `extender.service.Cluster`."""
+        return self._turns
+
+    async def write_turn(self, namespace: str, turn: Turn, seen: Turn | None) -> Turn:
+        """Write a lease; see `extender.service.Cluster`."""
+        if self._turns.get(namespace) != seen:
+            raise Conflict(f"the lease of namespace {namespace} has changed")
+        self._turns[namespace] = turn
+        return turn
 
     def read_with(self, reader: PodReader) -> None:
         """Read all there is anew; see `extender.service.Cluster`."""

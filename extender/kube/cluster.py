@@ -9,6 +9,7 @@ from typing import Final
 
 from extender.core.model import NodeName, Pod
 from extender.errors import Conflict, ExtenderError, Unanswered, WireError
+from extender.kube.access import own_namespace
 from extender.kube.backoff import Backoff
 from extender.kube.client import METADATA_ONLY, METADATA_ONLY_LIST, ApiClient, path_of
 from extender.kube.feed import (
@@ -20,9 +21,10 @@ from extender.kube.feed import (
 )
 from extender.kube.intake import Intake, NodeIntake, PodIntake, QuotaIntake
 from extender.kube.labels import DueLabels
+from extender.kube.leases import NamespaceLeases
 from extender.observe.metrics import Metrics
-from extender.service import Binding, Extender, NodeLock
-from extender.settings import KubeSettings
+from extender.service import Binding, Extender, NodeLock, Turn
+from extender.settings import KubeSettings, QuotaSettings
 from extender.wire.lock import LOCK_ANNOTATION
 from extender.wire.objects import (
     JsonObject,
@@ -59,6 +61,7 @@ class KubeCluster:
         reader: PodReader,
         settings: KubeSettings,
         metrics: Metrics,
+        lease_seconds: float = QuotaSettings().lease_seconds,
     ) -> None:
         self._client = client
         self._metrics = metrics
@@ -79,6 +82,13 @@ class KubeCluster:
             name: metrics.watch_events.labels(name) for name in self._feeds
         }
         self._share_versions = False
+        self._pod_intake: PodIntake | None = None
+        self._leases = NamespaceLeases(
+            client,
+            settings.lease_namespace or own_namespace() or "kube-system",
+            lease_seconds,
+            self._seconds,
+        )
 
     async def follow(self, extender: Extender, on_synced: Callable[[], None]) -> None:
         """Tell an extender of nodes, pods and quotas, until cancelled.
@@ -89,6 +99,7 @@ class KubeCluster:
         """
         nodes, pods = NodeIntake(extender), PodIntake(extender)
         quotas = QuotaIntake(extender)
+        self._pod_intake = pods
         feeds = self._feeds
         self._metrics.show(
             "watch_silence_seconds",
@@ -210,6 +221,27 @@ class KubeCluster:
         listed = await self._client.get(PODS, query=query, seconds=self._seconds)
         pods = (self._listed(obj) for obj in items_of(listed))
         return [pod for pod in pods if pod is not None]
+
+    async def tell_bound_in(self, namespace: str) -> None:
+        """List a namespace's pods, with no resourceVersion asked for: the newest."""
+        path = path_of("api", "v1", "namespaces", namespace, "pods")
+        listed = await self._client.get(path, seconds=self._settings.page_seconds)
+        if self._pod_intake is None:
+            raise Unanswered("pods are not followed")
+        for obj in items_of(listed):
+            self._pod_intake.see_if_newly_bound(obj)
+
+    async def read_turn(self, namespace: str) -> Turn | None:
+        """Read a namespace's lease."""
+        return await self._leases.read(namespace)
+
+    async def turns(self) -> Mapping[str, Turn]:
+        """Read the leases of all namespaces."""
+        return await self._leases.read_all()
+
+    async def write_turn(self, namespace: str, turn: Turn, seen: Turn | None) -> Turn:
+        """Write a namespace's lease, guarded by the resourceVersion that was seen."""
+        return await self._leases.write(namespace, turn, seen)
 
     def _listed(self, obj: object) -> Pod | None:
         try:

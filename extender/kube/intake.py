@@ -122,6 +122,21 @@ class PodIntake:
             # It is there, and nothing of it can be read: it stays as it was.
             self._listed[name] = known
 
+    def see_if_newly_bound(self, obj: object) -> None:
+        """Apply a pod that was read apart, if it is bound and not known to be.
+
+        All else of it may be older than what the watch has told.
+        """
+        name, uid = _pod_name(obj), _uid(obj)
+        if name is None or uid is None or is_plain(obj, self._extender.reader.kinds):
+            return
+        known = self._extender.ledger.pods.get(uid)
+        if known is not None and known.node_name is not None:
+            return
+        pod = self._read(obj, name, uid if known is not None else None)
+        if pod is not None and pod.node_name is not None and _matters(pod):
+            self._apply(name, uid, pod)
+
     def _apply(self, name: str, uid: PodUID, pod: Pod | None) -> None:
         known = self._uid_of.get(name)
         if known is not None and known != uid:

@@ -8,6 +8,7 @@ awaited.
 import asyncio
 import logging
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -31,6 +32,7 @@ from extender.service.exact import ExactPlaces
 from extender.service.handshakes import Handshakes
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
+from extender.service.quota_turns import QuotaTurns
 from extender.service.waker import Waker
 from extender.settings import Settings
 from extender.state.audit import Difference
@@ -102,10 +104,17 @@ class Extender:
             if settings.scheduling.mode is Mode.EXACT
             else None
         )
+        self._turns = QuotaTurns(
+            cluster=cluster,
+            identity=f"gpu-extender_{uuid.uuid4()}",
+            settings=settings.quota,
+            monotonic=monotonic,
+        )
         self._binder = Binder(
             cluster=cluster,
             ledger=self._ledger,
             locks=self._locks,
+            turns=self._turns,
             nominated=self._nominated,
             kinds=reader.kinds,
             settings=settings.bind,
@@ -336,18 +345,21 @@ class Extender:
             self._expect_nowhere(args.uid)
 
     async def finish(self) -> None:
-        """Wait until every bind that was begun has ended."""
+        """Wait until every bind that was begun has ended, and give leases back."""
         await self._binder.finish()
+        await self._turns.release_all()
 
     async def tend_forever(self) -> None:
         """Do, until cancelled, all that is due by time and not by a request.
 
-        Find out what became of Bindings that no event shows; touch refused pods that
+        Find out what became of Bindings that no event shows; hand over the leases of
+        namespaces; touch refused pods that
         kube-scheduler should try again; audit, and tell which cards are overfull; ask
         device plugins to register.
         """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._binder.settle_forever())
+            group.create_task(self._turns.tend_forever())
             group.create_task(self._waker.look_forever())
             group.create_task(self._auditor.audit_forever())
             group.create_task(self._auditor.tell_forever())

@@ -20,10 +20,15 @@ RIGHTS: Final[list[Json]] = [
         "resources": ["resourcequotas"],
         "verbs": ["list", "watch"],
     },
+    {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["get", "list", "create", "patch"],
+    },
 ]
 """All that it needs. A pod is patched only to be woken, and for its label where the
-apiserver drops that from a Binding; without any other of these, none is placed or what
-was placed is not known."""
+apiserver drops that from a Binding; a lease is for namespaces with a quota. Without any
+other of these, none is placed or what was placed is not known."""
 
 _API: Final = "/apis/rbac.authorization.k8s.io/v1"
 _GROUP: Final = "rbac.authorization.k8s.io"
