@@ -32,6 +32,7 @@ from extender.service.exact import ExactPlaces
 from extender.service.handshakes import Handshakes
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
+from extender.service.quota_figures import show_quotas
 from extender.service.quota_turns import QuotaTurns
 from extender.service.waker import Waker
 from extender.settings import Settings
@@ -401,6 +402,7 @@ class Extender:
             family=CounterMetricFamily,
         )
 
+        show_quotas(self.metrics, ledger.quotas)
         searches = ledger.fleet.searches
         show(
             "placement_search_steps",
