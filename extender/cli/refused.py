@@ -82,6 +82,13 @@ def print_refused(console: Console, refused: RefusedPod) -> None:
     if not refused.verdicts:
         console.print("  the cluster has no node")
         return
+    if len({verdict.shortages for verdict in refused.verdicts}) == 1:
+        first = refused.verdicts[0]
+        for shortage in first.shortages:
+            text = f"  {shortage.reason.value} on every node: {shortage}"
+            console.print(printable(text), soft_wrap=True)
+        if first.shortages:
+            return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("node", overflow="fold")
     table.add_column("cards", justify="right", no_wrap=True)

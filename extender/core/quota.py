@@ -69,9 +69,8 @@ def quota_charge(
     """
     most = NOTHING
     for init_number, phase in enumerate(phases(containers)):
-        if phase.init_index is not None and init_number < released_inits:
-            continue
-        most = most.largest(sum(phase.held.values(), NOTHING))
+        if phase.init_index is None or init_number >= released_inits:
+            most = most.largest(sum(phase.held.values(), NOTHING))
     return most
 
 
@@ -89,23 +88,19 @@ def allocation_charges(
         An entry for each kind that is held in a phase that still counts.
     """
     kinds = dict.fromkeys([share.kind for row in allocation for share in row])
-    if len(kinds) > 1:
-        of_kinds = {
-            kind: tuple(
+    charges = {}
+    for kind in kinds:
+        rows = allocation
+        if len(kinds) > 1:
+            rows = tuple(
                 tuple(share for share in row if share.kind == kind)
                 for row in allocation
             )
-            for kind in kinds
-        }
-    else:
-        of_kinds = dict.fromkeys(kinds, allocation)
-    charges = {
-        kind: quota_charge(
-            container_usages(lifetimes, rows), released_inits=released_inits
-        )
-        for kind, rows in of_kinds.items()
-    }
-    return {kind: charge for kind, charge in charges.items() if charge != NOTHING}
+        usages = container_usages(lifetimes, rows)
+        charge = quota_charge(usages, released_inits=released_inits)
+        if charge != NOTHING:
+            charges[kind] = charge
+    return charges
 
 
 def request_charge(
