@@ -15,6 +15,7 @@ from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind
 from extender.device_config import DeviceConfigFile
 from extender.embedded.cluster import EmbeddedCluster
+from extender.errors import Unreachable
 from extender.observe.metrics import Metrics
 from extender.service import Extender
 from extender.settings import HttpSettings, Part, Settings
@@ -142,7 +143,9 @@ async def serve_kube(
     )
     async with ApiClient(access) as client:
         metrics = Metrics()
-        cluster = KubeCluster(client, reader, settings.kube, metrics)
+        cluster = KubeCluster(
+            client, reader, settings.kube, metrics, settings.quota.lease_seconds
+        )
         extender = Extender(cluster, reader, time.time, settings, metrics=metrics)
         async with _served(extender, settings.http, announce) as finish:
             await _until(
@@ -152,6 +155,40 @@ async def serve_kube(
                 extender.tend_forever(),
                 *_followed(extender, settings),
             )
+
+
+async def read_once(kubeconfig: Path, settings: Settings) -> Extender:
+    """List nodes, pods and quotas of the cluster behind an API server; write nothing.
+
+    Raises:
+        SettingsError: The API server's address and credentials cannot be read.
+        Unreachable: It did not list everything in time.
+    """
+    from extender.kube.access import kubeconfig_access  # noqa: PLC0415 - as above
+    from extender.kube.client import ApiClient  # noqa: PLC0415
+    from extender.kube.cluster import KubeCluster  # noqa: PLC0415
+
+    reader = settings.scheduling.reader()
+    async with ApiClient(await kubeconfig_access(kubeconfig)) as client:
+        metrics = Metrics()
+        cluster = KubeCluster(client, reader, settings.kube, metrics)
+        extender = Extender(cluster, reader, time.time, settings, metrics=metrics)
+        synced = asyncio.Event()
+        following = asyncio.create_task(cluster.follow(extender, synced.set))
+        try:
+            async with asyncio.timeout(_READ_ONCE_SECONDS):
+                await synced.wait()
+        except TimeoutError:
+            raise Unreachable(
+                f"nodes, pods and quotas were not listed in {_READ_ONCE_SECONDS:.0f} s"
+            ) from None
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+        return extender
+
+
+_READ_ONCE_SECONDS: Final = 60.0
 
 
 def _followed(

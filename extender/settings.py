@@ -115,8 +115,37 @@ class WakingSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaSettings:
+    """How extenders take turns in a namespace whose quota limits devices."""
+
+    lease_seconds: float = 30.0
+    """How long a lease lasts without being renewed. Where its holder was killed, so
+    long no other binds pods of the namespace. It is renewed once half of it is over,
+    by the next bind."""
+
+    send_margin_seconds: float = 10.0
+    """A Binding is sent only if the lease lasts for so much longer: twice as long as
+    we wait for its answer."""
+
+    least_seconds: float = 2.0
+    """How long a lease is kept at least before it is handed over, so that it serves
+    many binds where two extenders have pods of the namespace all the time."""
+
+    look_seconds: float = 1.0
+    """How often whoever holds leases looks whether another asks for one."""
+
+    poll_seconds: float = 0.2
+    """How often whoever asks for one looks whether it is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KubeSettings:
     """How an API server is read."""
+
+    lease_namespace: str = ""
+    """Where the leases of `QuotaSettings` are kept; must be the same for all extenders
+    of a cluster. Empty for the namespace of the pod that this runs in, and outside of
+    any pod for kube-system, which every cluster has."""
 
     page_size: int = 500
     """Objects per page of a list. 500 pods are about 5 MB and 20 ms of decoding."""
@@ -297,6 +326,7 @@ class Settings:
     admission: AdmissionSettings = field(default_factory=AdmissionSettings)
     bind: BindSettings = field(default_factory=BindSettings)
     waking: WakingSettings = field(default_factory=WakingSettings)
+    quota: QuotaSettings = field(default_factory=QuotaSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)
 
     device_config: Path | None = None

@@ -48,6 +48,28 @@ def node(name: str) -> "NodeBuilder":
     return NodeBuilder(name)
 
 
+def resource_quota(
+    name: str,
+    namespace: str = "default",
+    *,
+    hard: Mapping[str, Quantity],
+    **spec: Any,  # noqa: ANN401 - JSON
+) -> Json:
+    """Describe a quota; `spec` may have scopes.
+
+    Example:
+        >>> resource_quota("q", hard={"limits.nvidia.com/gpumem": 10})["spec"]
+        {'hard': {'limits.nvidia.com/gpumem': '10'}}
+    """
+    texts = {key: str(value) for key, value in hard.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"hard": texts, **spec},
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class PodBuilder:
     """A pod in the making; start with `pod`."""

@@ -77,6 +77,35 @@ def timeline_charge(
     return _with_kept(containers, most)
 
 
+def timeline_quota(
+    containers: Sequence[ContainerUsage],
+    status: PodStatus,
+    release: Release = Release.AFTER_INIT,
+) -> Usage:
+    """Charge a quota for the most that the pod ever holds at one instant, on any card.
+
+    All cards count as one, since a quota does not tell them apart.
+    """
+    one = DeviceUUID("all cards")
+    merged = [
+        ContainerUsage(
+            container.lifetime,
+            {one: _sum_of_values(container.held)},
+            {one: _sum_of_values(container.kept)},
+        )
+        for container in containers
+    ]
+    return timeline_charge(merged, status, release).get(one, Usage())
+
+
+def _sum_of_values(held: Mapping[DeviceUUID, Usage]) -> Usage:
+    return Usage(
+        slots=sum(each.slots for each in held.values()),
+        memory_mib=sum(each.memory_mib for each in held.values()),
+        core_percent=sum(each.core_percent for each in held.values()),
+    )
+
+
 def _is_over(
     index: int, containers: Sequence[ContainerUsage], status: PodStatus
 ) -> bool:
@@ -758,6 +787,34 @@ def _rows(node: _Node, held: _Held, index: int, taken: _Row) -> Iterator[_Row]:
         after = held.copy()
         after.add([piece])
         yield from _rows(node, after, index, (*taken, piece))
+
+
+def exhaustive_quota_charges(
+    loaded: Sequence[Loaded], request: PodRequest
+) -> set[Usage]:
+    """List what every assignment that breaks no rule charges a quota.
+
+    Devices in MIG mode are not for it, nor are nodes that refuse as a whole.
+    """
+    by_uuid = {device.device_uuid: device for device, _ in loaded}
+    found = set()
+    for rows in _assignments(loaded, request, ()):
+        containers = [
+            ContainerUsage(
+                lifetime,
+                {
+                    uuid: Usage(
+                        1, memory_needed(by_uuid[uuid], asked), asked.core_percent
+                    )
+                    for uuid in row
+                },
+            )
+            for lifetime, asked, row in zip(
+                request.lifetimes, request.containers, rows, strict=True
+            )
+        ]
+        found.add(timeline_quota(containers, PodStatus()))
+    return found
 
 
 def for_inits_only(

@@ -218,8 +218,8 @@ def _cluster_option(command: _Command, *, is_required: bool) -> _Command:
         multiple=True,
         required=is_required,
         type=click.Path(path_type=Path),
-        help="Nodes and pods, as `kubectl get nodes,pods -A -o json` prints them; JSON "
-        "or YAML. May be given several times.",
+        help="Nodes, pods and quotas, as `kubectl get nodes,pods,resourcequotas -A -o "
+        "json` prints them; JSON or YAML. May be given several times.",
     )(command)
 
 

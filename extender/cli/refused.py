@@ -10,6 +10,7 @@ from rich.text import Text
 
 from extender.cli.terminal import printable
 from extender.cli.usages import indented, usage_json
+from extender.core.quota_room import Shortage
 from extender.core.reasons import Reason
 from extender.embedded.scheduler import RefusedPod
 from extender.verbs.verdicts import CardVerdict, NodeVerdict
@@ -41,6 +42,18 @@ def _verdict_json(verdict: NodeVerdict) -> dict[str, object]:
         if verdict.kubelet_slots
         else None,
         "cards": [_card_json(card) for card in verdict.cards],
+        "quota": [_shortage_json(each) for each in verdict.shortages],
+    }
+
+
+def _shortage_json(shortage: Shortage) -> dict[str, object]:
+    return {
+        "name": shortage.quota_name,
+        "key": shortage.limit.key,
+        "unit": shortage.limit.dimension.unit,
+        "needed": shortage.needed,
+        "used": shortage.used,
+        "limit": shortage.limit.most,
     }
 
 
@@ -69,6 +82,13 @@ def print_refused(console: Console, refused: RefusedPod) -> None:
     if not refused.verdicts:
         console.print("  the cluster has no node")
         return
+    if len({verdict.shortages for verdict in refused.verdicts}) == 1:
+        first = refused.verdicts[0]
+        for shortage in first.shortages:
+            text = f"  {shortage.reason.value} on every node: {shortage}"
+            console.print(printable(text), soft_wrap=True)
+        if first.shortages:
+            return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("node", overflow="fold")
     table.add_column("cards", justify="right", no_wrap=True)
@@ -107,6 +127,8 @@ def _whole_node(
     verdict: NodeVerdict, reason: Reason, mark: str
 ) -> tuple[str, str, str]:
     match reason:
+        case Reason.QUOTA_NOT_FIT | Reason.QUOTA_UNREADABLE:
+            numbers = "; ".join(map(str, verdict.shortages))
         case Reason.NODE_INSUFFICIENT_DEVICE:
             numbers = f"wants {verdict.wanted_cards} cards, has {verdict.card_count}"
         case Reason.TOO_FEW_CARDS:

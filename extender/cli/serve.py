@@ -25,6 +25,7 @@ from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
     AdmissionSettings,
+    KubeSettings,
     Part,
     SchedulingSettings,
     Settings,
@@ -122,6 +123,14 @@ from extender.wire.label_selector import LabelSelector
     "exactly one, by our score alone.",
 )
 @scheduler_options
+@click.option(
+    "--lease-namespace",
+    metavar="NAME",
+    default="",
+    help="Where leases are kept by which several extenders take turns in namespaces "
+    "with a quota; the same for all of them. Default: that of the pod it runs in, "
+    "elsewhere kube-system.",
+)
 @node_selector_option
 @policy_options
 @release_option
@@ -142,6 +151,7 @@ def serve(
     mode: str,
     scheduler_names: tuple[str, ...],
     force_overwrite_default_scheduler: bool,
+    lease_namespace: str,
     node_selector: LabelSelector,
     device_policy: DevicePolicy,
     node_policy: str,
@@ -152,8 +162,8 @@ def serve(
 ) -> None:
     """Answer kube-scheduler over HTTP.
 
-    With --kubeconfig or --in-cluster, nodes and pods are listed and watched, and a bind
-    is written to the API server. GET /readyz is 503 until all are listed.
+    With --kubeconfig or --in-cluster, nodes, pods and quotas are listed and watched; a
+    bind is written to the API server. GET /readyz is 503 until all are listed.
 
     With --cluster, the cluster is read from files and lives in memory: a bind changes
     it and plays the device plugin, POST /pods adds a pod, GET /pods lists all of them.
@@ -194,6 +204,7 @@ def serve(
             scheduler_names=scheduler_names,
             force_overwrite_default_scheduler=force_overwrite_default_scheduler,
         ),
+        kube=KubeSettings(lease_namespace=lease_namespace),
         device_config=device_config,
     )
     if not cluster_files:

@@ -141,6 +141,8 @@ class CardStates:
     Attributes:
         allowed: Bit by bit, which containers a card would serve in that state.
         order: By the pod's policy; the lowest is tried first.
+        pod_mib: MiB of the pod that a card holds in that state.
+        needed_mib: By the place of a container's bit, and kind: MiB that it needs.
         numa_ranks: By kind, not by code.
         most_held: Per weight and kind; the most that a card of the kind can come to
             hold of the pod's sidecars and apps. They do not fit on a node whose cards
@@ -151,6 +153,8 @@ class CardStates:
         self.wants = wants
         self.allowed: list[int] = []
         self.order: list[float] = []
+        self.pod_mib: list[int] = []
+        self.needed_mib: list[list[int]] = [[] for _ in wants.distinct]
         self.numa_ranks: list[int] = []
         self.most_held: list[list[int]] = [[] for _ in wants.weights]
         self._used: list[Int64s] = []
@@ -186,6 +190,9 @@ class CardStates:
             allowed |= passing(trial, all_open).astype(np.int64) << place
         self.allowed += allowed.T.ravel().tolist()
         self.order += card_order(seen, used, policy).T.ravel().tolist()
+        self.pod_mib += (used[MEMORY] - used[MEMORY, 0]).T.ravel().tolist()
+        for of_one, memory_mib in zip(self.needed_mib, needed, strict=True):
+            of_one.extend(memory_mib[0].tolist())
         self.numa_ranks += cards.numa_ranks[0].tolist()
         self._used += list(np.moveaxis(used, 2, 0))
         self._note_most_held(allowed)

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.arrays import Int64s, Mask
+from extender.core.arrays import CORES, SLOTS, Int64s, Mask
 from extender.core.budget import OutOfSteps, StepBudget
 from extender.core.card_states import CardStates, Wants
 from extender.core.cards import Cards
@@ -24,7 +24,8 @@ from extender.core.instance_search import (
     fewest_for_inits,
     search_instances,
 )
-from extender.core.model import Lifetime, PodRequest
+from extender.core.model import Lifetime, PodRequest, Usage
+from extender.core.placed_charge import placed_charge
 from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
 from extender.core.prospects import have_instances, worth_a_search
 from extender.core.reasons import CODES, Reason
@@ -126,6 +127,43 @@ def search_refused(
     return Fit(placing.placement, is_cut_short)
 
 
+def fit_within(
+    cards: Cards, request: PodRequest, most: Usage, budget: StepBudget
+) -> Fit:
+    """Fit a pod as `fit`, so that what it holds at one time stays within a quota.
+
+    Choosing by the policy comes first. Where that takes cards that come to too much,
+    others are searched for; but instances, as ever, are not.
+
+    Args:
+        cards: The nodes; not written to. With cards in MIG mode, one at a time.
+        request: At least one container asks for a device.
+        most: What the pod may be charged.
+        budget: For the search.
+    """
+    found = fit(cards, request, budget)
+    placement, is_cut_short = found.placement, found.is_cut_short
+    limits = np.array([most.slots, most.memory_mib, most.core_percent], np.int64)
+    is_over = placed_charge(cards, request, placement) > limits[:, np.newaxis]
+    is_dear = placement.fits & is_over.any(axis=0)
+    placement.fits[is_dear] = False
+    placement.node_codes[is_dear] = CODES[Reason.QUOTA_NOT_FIT]
+    # Of all but instances, only memory depends on the choice.
+    has_mig = (open_cards(cards, request) & cards.is_mig).any(axis=0)
+    is_hopeless = has_mig | is_over[SLOTS] | is_over[CORES]
+    columns = np.flatnonzero(is_dear & ~is_hopeless)
+    if not columns.size:
+        return found
+    placing = _Placing(cards, request, placement)
+    for some, answer in _searched(cards, request, columns, budget, most.memory_mib):
+        if isinstance(answer, _Found):
+            placing.put(some, answer.assignment, answer.states)
+        else:
+            placing.give_up(some)
+            is_cut_short[some] = answer.is_for_others
+    return Fit(placing.placement, is_cut_short)
+
+
 def fit_with_fewest_cards(
     cards: Cards, request: PodRequest, budget: StepBudget
 ) -> Placement:
@@ -196,7 +234,11 @@ class _Undecided:
 
 
 def _searched(
-    cards: Cards, request: PodRequest, columns: Int64s, budget: StepBudget
+    cards: Cards,
+    request: PodRequest,
+    columns: Int64s,
+    budget: StepBudget,
+    most_mib: int | None = None,
 ) -> Iterator[tuple[Int64s, _Found | _Undecided]]:
     """Search some nodes, equal ones at once; those where nothing fits are not told."""
     if not columns.size:
@@ -207,7 +249,7 @@ def _searched(
         yield columns, _Undecided(is_for_others=False)
         return
     kinds = _Kinds(cards, open_cards(cards, request), columns, CardStates(wants))
-    search = Search(kinds.states, budget)
+    search = Search(kinds.states, budget, most_mib)
     first, group_of = first_of_equal(kinds.fields)
     in_groups = columns[np.argsort(group_of, kind="stable")]
     ends = np.cumsum(np.bincount(group_of)).tolist()

@@ -20,6 +20,7 @@ from extender.core.bucket import Bucket, NodeTotals
 from extender.core.budget import StepBudget
 from extender.core.cards import Cards, Interned
 from extender.core.holding import Holding
+from extender.core.memory_ranges import MemoryRanges, joined_ranges, memory_ranges
 from extender.core.model import Inventory, KindWord, Links, NodeName, PodRequest
 from extender.core.reasons import CODES, Reason
 
@@ -248,6 +249,38 @@ class KindFleet:
         number, column = place >> _COLUMN_BITS, place & _COLUMN_MASK
         here = [holding for holding in beside if holding.node_name == node_name]
         return self._changed(number, np.array([column]), _changes(without, here))
+
+    def nodes(
+        self,
+        node_names: Sequence[NodeName],
+        without: Holding | None = None,
+        beside: Sequence[Holding] = (),
+    ) -> Iterator[tuple[Cards, Int64s]]:
+        """Copy several nodes' cards out, those of one bucket at a time.
+
+        Args:
+            node_names: Any names; those without cards that count are not there.
+            without: As for `answers`.
+            beside: As for `answers`.
+
+        Returns:
+            The cards, and each column's position among the names.
+        """
+        changes = _changes(without, beside)
+        for number, columns, positions in self._by_bucket(node_names):
+            yield self._changed(number, columns, changes), positions
+
+    @property
+    def has_mig(self) -> bool:
+        """Whether any node has, or had, cards in MIG mode."""
+        return any(has_mig for _, has_mig in self._bucket_numbers)
+
+    def memory_ranges(self, request: PodRequest) -> MemoryRanges:
+        """Tell what memory each container comes to, whichever matching card it gets."""
+        found: MemoryRanges = {}
+        for bucket in self._buckets:
+            found = joined_ranges(found, memory_ranges(bucket.cards(), request))
+        return found
 
     def links(self, node_name: NodeName) -> Int64s | None:
         """Tell how closely the cards of one node are linked.

@@ -8,6 +8,7 @@ from typing import Final, NewType, Self
 from extender.core.company import NO_TRAITS, Traits
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.mig import MIG_MODE, MigInstance, MigProfiles
+from extender.core.quota_scopes import PLAIN_QUOTA_TRAITS, QuotaTraits
 
 KindWord = str
 """`Kind.type_word`, which names a kind of device."""
@@ -408,6 +409,7 @@ class Pod:
             nothing shows yet that kubelet has admitted it.
         leftovers: Annotations by which an unbound pod tells of an allocation: copied
             from another pod, or of a bind that failed. None of them is its own.
+        quota_traits: Tell which quotas of its namespace count it.
     """
 
     uid: PodUID
@@ -425,6 +427,7 @@ class Pod:
     nominated_node: NodeName | None = None
     is_unserved: bool = False
     leftovers: tuple[str, ...] = ()
+    quota_traits: QuotaTraits = PLAIN_QUOTA_TRAITS
 
     @property
     def full_name(self) -> str:

@@ -1,6 +1,6 @@
 """A fleet in which some nodes are as another fleet has them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from extender.core.cards import Cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kind_fleet import KindFleet
+from extender.core.memory_ranges import MemoryRanges, joined_ranges
 from extender.core.model import KindWord, NodeName, PodRequest
 from extender.core.reasons import Reason
 
@@ -88,14 +89,20 @@ class _OverlaidKindFleet(KindFleet):
     ) -> Answers:
         """Judge a request on nodes; see `KindFleet.answers`."""
         found = Answers.blank(len(node_names))
+        for fleet, positions, names in self._parted(node_names):
+            found.put(positions, fleet.answers(names, request, budget, without, beside))
+        return found
+
+    def _parted(
+        self, node_names: Sequence[NodeName]
+    ) -> Iterator[tuple[KindFleet, Int64s, list[NodeName]]]:
+        """Give each fleet with the names that it is asked about, and where they are."""
         is_over = np.fromiter(
             map(self._names.__contains__, node_names), np.bool_, len(node_names)
         )
         for fleet, mask in ((self._over, is_over), (self._under, ~is_over)):
             positions = np.flatnonzero(mask)
-            names = [node_names[at] for at in positions.tolist()]
-            found.put(positions, fleet.answers(names, request, budget, without, beside))
-        return found
+            yield fleet, positions, [node_names[at] for at in positions.tolist()]
 
     def node(
         self,
@@ -105,6 +112,27 @@ class _OverlaidKindFleet(KindFleet):
     ) -> Cards | None:
         """Copy one node's cards out; see `KindFleet.node`."""
         return self._fleet_with(node_name).node(node_name, without, beside)
+
+    def nodes(
+        self,
+        node_names: Sequence[NodeName],
+        without: Holding | None = None,
+        beside: Sequence[Holding] = (),
+    ) -> Iterator[tuple[Cards, Int64s]]:
+        """Copy several nodes' cards out; see `KindFleet.nodes`."""
+        for fleet, positions, names in self._parted(node_names):
+            for cards, among in fleet.nodes(names, without, beside):
+                yield cards, positions[among]
+
+    @property
+    def has_mig(self) -> bool:
+        """Whether any node of either has, or had, cards in MIG mode."""
+        return self._over.has_mig or self._under.has_mig
+
+    def memory_ranges(self, request: PodRequest) -> MemoryRanges:
+        """Cover the cards of both fleets; see `KindFleet.memory_ranges`."""
+        fleets = self._over, self._under
+        return joined_ranges(*(fleet.memory_ranges(request) for fleet in fleets))
 
     def links(self, node_name: NodeName) -> Int64s | None:
         """Tell how closely one node's cards are linked; see `KindFleet.links`."""

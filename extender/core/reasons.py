@@ -11,6 +11,13 @@ from typing import Final
 class Reason(Enum):
     """One refusal. Members stand in the order in which the rules are asked."""
 
+    # The pod's namespace, whatever the node.
+    QUOTA_NOT_FIT = "ResourceQuotaNotFit"
+    """The namespace would hold more than a ResourceQuota allows."""
+
+    QUOTA_UNREADABLE = "ResourceQuotaUnreadable"
+    """Ours: a ResourceQuota limits it, and by how much cannot be read."""
+
     # The node as a whole.
     NODE_NOT_SELECTED = "NodeNotSelected"
     """Ours: its labels are not those of the nodes that are scheduled here."""

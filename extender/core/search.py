@@ -11,7 +11,7 @@ tried; and what cards are left in which state decides what the rest of the pod c
 so that a dead end is met only once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -45,8 +45,18 @@ class Assignment:
 class Search:
     """Searches nodes one by one, and keeps what they have in common."""
 
-    def __init__(self, states: CardStates, budget: StepBudget) -> None:
+    def __init__(
+        self, states: CardStates, budget: StepBudget, most_mib: int | None = None
+    ) -> None:
+        """Search with the rules' answers and so many steps.
+
+        Args:
+            states: The rules' answers.
+            budget: Of steps.
+            most_mib: What the pod may hold at one time, on all cards together.
+        """
         self.states = states
+        self._most_mib = most_mib
         self._budget = budget
         self._enough = Enough(states.wants.containers)
         self._dead: set[tuple[int, ...]] = set()
@@ -96,7 +106,7 @@ class Search:
         most_extra: int | None = None,
     ) -> Assignment | None:
         steps = min(self._budget.per_node, self._budget.left)
-        run = _Run(self.states, kinds, self._enough, steps)
+        run = _Run(self.states, kinds, self._enough, steps, self._most_mib)
         try:
             return run.assign(dead, most_extra)
         finally:
@@ -112,8 +122,11 @@ class _Run:
         kinds: Sequence[int],
         enough: Enough,
         most_steps: int,
+        most_mib: int | None,
     ) -> None:
         self.steps = 0
+        self._most_mib = most_mib
+        self._kinds, self._states = kinds, states
         self._most_steps = most_steps
         self._wanted = states.wants.containers
         self._allowed = states.allowed
@@ -144,6 +157,8 @@ class _Run:
         """Place the containers from `at` on; True where all of them fit."""
         self._take_step()
         self._before[at] = codes
+        if self._most_mib is not None and self._left_mib(codes) < 0:
+            return False
         if at == len(self._wanted):
             return self._has_few_extra(codes)
         state = (at, *sorted(codes))
@@ -183,6 +198,8 @@ class _Run:
     def _place(self, at: int, codes: list[int]) -> bool:
         one = self._wanted[at]
         if one.is_init:
+            if self._most_mib is not None and self._cheapest(one, codes) is None:
+                return False
             return self._descend(at + 1, self._marked(one, at, codes))
         for cards in self._choices(one, codes):
             after = codes.copy()
@@ -282,7 +299,39 @@ class _Run:
         inside = [card for card in serving if card in preferred]
         if not self._is_enough(one, inside):
             inside += [card for card in serving if card not in preferred]
-        return tuple(self._numa_groups(one, inside)[0][: one.count])
+        cards = tuple(self._numa_groups(one, inside)[0][: one.count])
+        if self._most_mib is not None and self._costs(one, cards) > self._left_mib(
+            codes
+        ):
+            return self._cheapest(one, codes) or cards
+        return cards
+
+    # What the pod may hold at one time. How much that is follows from the cards' codes,
+    # so that a dead end is one by this, too, whichever way led to it.
+
+    def _left_mib(self, codes: Sequence[int]) -> int:
+        pod_mib = self._states.pod_mib
+        held_mib = sum(pod_mib[code & _CODE] for code in codes)
+        return (self._most_mib or 0) - held_mib
+
+    def _costs(self, one: Wanted, cards: Iterable[int]) -> int:
+        of_kind = self._states.needed_mib[one.bit.bit_length() - 1]
+        return sum(of_kind[self._kinds[card]] for card in cards)
+
+    def _cheapest(self, one: Wanted, codes: list[int]) -> _Cards | None:
+        """Give the cards that cost an init least; None where they cost too much."""
+        of_kind = self._states.needed_mib[one.bit.bit_length() - 1]
+        serving = self._in_order(self._serving(one, codes), codes)
+        serving.sort(key=lambda card: of_kind[self._kinds[card]])
+        groups = [
+            tuple(group[: one.count])
+            for group in self._numa_groups(one, serving)
+            if len(group) >= one.count
+        ]
+        cards = min(groups, key=lambda group: self._costs(one, group), default=None)
+        if cards is None or self._costs(one, cards) > self._left_mib(codes):
+            return None
+        return cards
 
 
 def _selections(groups: Sequence[list[int]], count: int) -> Iterator[_Cards]:

@@ -10,15 +10,17 @@ from typing import Final
 import orjson
 
 from extender.core.model import Node, NodeName, Pod, PodUID
+from extender.core.quota_room import Quota
 from extender.embedded.documents import objects_in
 from extender.errors import BadObject, Conflict, Described, NotFound, SettingsError
-from extender.service import Binding, NodeLock
-from extender.state.events import Event, NodeSeen, PodSeen
+from extender.service import Binding, NodeLock, Turn
+from extender.state.events import Event, NodeSeen, PodSeen, QuotaSeen
 from extender.wire.allocation import PHASE_ANNOTATION, PHASE_SERVED, served_rows
 from extender.wire.label_selector import EVERYTHING, LabelSelector
 from extender.wire.nodes import decode_node
 from extender.wire.objects import JsonObject, object_at, shown
 from extender.wire.pods import PodReader
+from extender.wire.resource_quota import read_quota
 
 _UID_SPACE: Final = uuid.UUID("6f6c1f0e-6d0b-5a0e-9a57-2f0c7d0b7f10")
 
@@ -49,14 +51,17 @@ class EmbeddedCluster:
         self._nodes: dict[str, Node] = {}
         self._pods: dict[_PodKey, _Kept] = {}
         self._uids: set[PodUID] = set()
+        self._quota_objects: list[JsonObject] = []
+        self._turns: dict[str, Turn] = {}
+        self._quotas: dict[tuple[str, str], Quota] = {}
         self._listener: Callable[[Event], None] = _ignore
 
     def load(self, files: Iterable[Path]) -> None:
-        """Add the nodes and pods of dumps; other kinds of object are passed over.
+        """Add nodes, pods and quotas of dumps; other kinds of object are passed over.
 
         Raises:
-            SettingsError: A file cannot be read, holds something that is no node or
-                pod where one should be, or names one twice.
+            SettingsError: A file cannot be read, holds something that is no node, pod
+                or quota where one should be, or names one twice.
         """
         for file in files:
             try:
@@ -80,6 +85,13 @@ class EmbeddedCluster:
                 self._node_objects[node.name] = obj
             case "Pod":
                 self._add(obj)
+            case "ResourceQuota":
+                quota = read_quota(obj, self._reader.kinds)
+                key = (quota.namespace, quota.name)
+                if key in self._quotas:
+                    raise Conflict(f"resourcequota {'/'.join(key)} is there twice")
+                self._quotas[key] = quota
+                self._quota_objects.append(obj)
             case _:
                 pass
 
@@ -89,6 +101,8 @@ class EmbeddedCluster:
             listener(NodeSeen(node))
         for kept in self._pods.values():
             listener(PodSeen(kept.pod))
+        for quota in self._quotas.values():
+            listener(QuotaSeen(quota))
         self._listener = listener
 
     @property
@@ -193,6 +207,24 @@ class EmbeddedCluster:
     ) -> None:
         """Have nothing to add to events; see `extender.service.Cluster`."""
 
+    async def tell_bound_in(self, namespace: str) -> None:
+        """Have nothing to add to events; see `extender.service.Cluster`."""
+
+    async def read_turn(self, namespace: str) -> Turn | None:
+        """Have no other extender beside; see `extender.service.Cluster`."""
+        return self._turns.get(namespace)
+
+    async def turns(self) -> Mapping[str, Turn]:
+        """Read all leases; see `extender.service.Cluster`."""
+        return self._turns
+
+    async def write_turn(self, namespace: str, turn: Turn, seen: Turn | None) -> Turn:
+        """Write a lease; see `extender.service.Cluster`."""
+        if self._turns.get(namespace) != seen:
+            raise Conflict(f"the lease of namespace {namespace} has changed")
+        self._turns[namespace] = turn
+        return turn
+
     def read_with(self, reader: PodReader) -> None:
         """Read all there is anew; see `extender.service.Cluster`."""
         self._reader = reader
@@ -202,6 +234,14 @@ class EmbeddedCluster:
             self._nodes[name] = replace(node, lock=lock, own_locks=())
         for kept in self._pods.values():
             kept.pod = self._read(kept.obj)
+        for obj in self._quota_objects:
+            quota = read_quota(obj, reader.kinds)
+            self._quotas[quota.namespace, quota.name] = quota
+
+    @property
+    def quotas(self) -> Iterable[Quota]:
+        """Every quota."""
+        return self._quotas.values()
 
     def list_again(self) -> None:
         """Tell of all there is once more; see `extender.service.Cluster`."""

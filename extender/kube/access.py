@@ -25,6 +25,10 @@ _REFRESH_SECONDS: Final = 60.0
 """Bound tokens of service accounts are renewed well before they end."""
 
 
+_NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+"""Mounted into every pod together with the token of its service account."""
+
+
 class Access:
     """An API server's address, TLS context and the headers that say who we are."""
 
@@ -143,3 +147,11 @@ def _ssl_context(configuration: Configuration) -> ssl.SSLContext | None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def own_namespace() -> str:
+    """Give the namespace of the pod that this runs in; empty outside of any."""
+    try:
+        return _NAMESPACE_FILE.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

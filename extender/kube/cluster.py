@@ -9,6 +9,7 @@ from typing import Final
 
 from extender.core.model import NodeName, Pod
 from extender.errors import Conflict, ExtenderError, Unanswered, WireError
+from extender.kube.access import own_namespace
 from extender.kube.backoff import Backoff
 from extender.kube.client import METADATA_ONLY, METADATA_ONLY_LIST, ApiClient, path_of
 from extender.kube.feed import (
@@ -18,11 +19,12 @@ from extender.kube.feed import (
     News,
     items_of,
 )
-from extender.kube.intake import Intake, NodeIntake, PodIntake
+from extender.kube.intake import Intake, NodeIntake, PodIntake, QuotaIntake
 from extender.kube.labels import DueLabels
+from extender.kube.leases import NamespaceLeases
 from extender.observe.metrics import Metrics
-from extender.service import Binding, Extender, NodeLock
-from extender.settings import KubeSettings
+from extender.service import Binding, Extender, NodeLock, Turn
+from extender.settings import KubeSettings, QuotaSettings
 from extender.wire.lock import LOCK_ANNOTATION, own_lock_value
 from extender.wire.nodes import own_locks
 from extender.wire.objects import (
@@ -36,6 +38,7 @@ _log = logging.getLogger(__name__)
 
 NODES: Final = path_of("api", "v1", "nodes")
 PODS: Final = path_of("api", "v1", "pods")
+QUOTAS: Final = path_of("api", "v1", "resourcequotas")
 
 WOKEN_ANNOTATION: Final = "gpu-extender/woken-at"
 
@@ -59,6 +62,7 @@ class KubeCluster:
         reader: PodReader,
         settings: KubeSettings,
         metrics: Metrics,
+        lease_seconds: float = QuotaSettings().lease_seconds,
     ) -> None:
         self._client = client
         self._metrics = metrics
@@ -72,21 +76,31 @@ class KubeCluster:
         self._feeds = {
             "nodes": Feed(client, NODES, settings),
             "pods": Feed(client, PODS, settings),
+            "resourcequotas": Feed(client, QUOTAS, settings),
         }
         # To find a counter by its label takes longer than to count.
         self._event_counters = {
             name: metrics.watch_events.labels(name) for name in self._feeds
         }
         self._share_versions = False
+        self._pod_intake: PodIntake | None = None
+        self._leases = NamespaceLeases(
+            client,
+            settings.lease_namespace or own_namespace() or "kube-system",
+            lease_seconds,
+            self._seconds,
+        )
 
     async def follow(self, extender: Extender, on_synced: Callable[[], None]) -> None:
-        """Tell an extender of nodes and pods, until cancelled.
+        """Tell an extender of nodes, pods and quotas, until cancelled.
 
         Args:
-            extender: Is told; and is synced once both were listed and applied.
+            extender: Is told; and is synced once all were listed and applied.
             on_synced: Called once, right after that.
         """
         nodes, pods = NodeIntake(extender), PodIntake(extender)
+        quotas = QuotaIntake(extender)
+        self._pod_intake = pods
         feeds = self._feeds
         self._metrics.show(
             "watch_silence_seconds",
@@ -102,7 +116,7 @@ class KubeCluster:
                     intake.take(news)
                     if intake is pods and (due := self._labels.found(news)):
                         group.create_task(self._write_labels(due))
-                    is_complete = nodes.is_listed and pods.is_listed
+                    is_complete = all(each.is_listed for each in (nodes, pods, quotas))
                     if is_complete and not extender.is_synced:
                         extender.mark_synced()
                         on_synced()
@@ -111,6 +125,7 @@ class KubeCluster:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._repeated(lambda: pass_on("nodes", nodes)))
             group.create_task(self._repeated(lambda: pass_on("pods", pods)))
+            group.create_task(self._repeated(lambda: pass_on("resourcequotas", quotas)))
 
     def _count(self, name: str, news: News) -> None:
         if isinstance(news, ListBegins):
@@ -174,7 +189,7 @@ class KubeCluster:
         self._reader = reader
 
     def list_again(self) -> None:
-        """End both watches, and begin with a list each."""
+        """End all watches, and begin with a list each."""
         for again in self._again:
             again.set()
 
@@ -207,6 +222,27 @@ class KubeCluster:
         listed = await self._client.get(PODS, query=query, seconds=self._seconds)
         pods = (self._listed(obj) for obj in items_of(listed))
         return [pod for pod in pods if pod is not None]
+
+    async def tell_bound_in(self, namespace: str) -> None:
+        """List a namespace's pods, with no resourceVersion asked for: the newest."""
+        path = path_of("api", "v1", "namespaces", namespace, "pods")
+        listed = await self._client.get(path, seconds=self._settings.page_seconds)
+        if self._pod_intake is None:
+            raise Unanswered("pods are not followed")
+        for obj in items_of(listed):
+            self._pod_intake.see_if_newly_bound(obj)
+
+    async def read_turn(self, namespace: str) -> Turn | None:
+        """Read a namespace's lease."""
+        return await self._leases.read(namespace)
+
+    async def turns(self) -> Mapping[str, Turn]:
+        """Read the leases of all namespaces."""
+        return await self._leases.read_all()
+
+    async def write_turn(self, namespace: str, turn: Turn, seen: Turn | None) -> Turn:
+        """Write a namespace's lease, guarded by the resourceVersion that was seen."""
+        return await self._leases.write(namespace, turn, seen)
 
     def _listed(self, obj: object) -> Pod | None:
         try:

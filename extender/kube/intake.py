@@ -7,7 +7,15 @@ from extender.core.model import NodeName, Pod, PodUID
 from extender.errors import WireError
 from extender.kube.feed import ListBegins, ListEnds, News, Removed, Shown
 from extender.service import Extender
-from extender.state.events import NodeGone, NodeSeen, PodGone, PodSeen, Relisted
+from extender.state.events import (
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    QuotaGone,
+    QuotaSeen,
+    Relisted,
+)
 from extender.wire.objects import as_object, name_at, object_at, optional_text_at
 from extender.wire.plain_pods import is_plain
 
@@ -114,6 +122,21 @@ class PodIntake:
             # It is there, and nothing of it can be read: it stays as it was.
             self._listed[name] = known
 
+    def see_if_newly_bound(self, obj: object) -> None:
+        """Apply a pod that was read apart, if it is bound and not known to be.
+
+        All else of it may be older than what the watch has told.
+        """
+        name, uid = _pod_name(obj), _uid(obj)
+        if name is None or uid is None or is_plain(obj, self._extender.reader.kinds):
+            return
+        known = self._extender.ledger.pods.get(uid)
+        if known is not None and known.node_name is not None:
+            return
+        pod = self._read(obj, name, uid if known is not None else None)
+        if pod is not None and pod.node_name is not None and _matters(pod):
+            self._apply(name, uid, pod)
+
     def _apply(self, name: str, uid: PodUID, pod: Pod | None) -> None:
         known = self._uid_of.get(name)
         if known is not None and known != uid:
@@ -166,6 +189,59 @@ class PodIntake:
             self._extender.take_in(PodGone(uid))
 
 
+class QuotaIntake:
+    """ResourceQuotas to events; an object that cannot be read changes nothing.
+
+    A quota is replaced in one event, so that it never stops to limit in between. One
+    that a list does not show any more is gone, whatever event was missed.
+
+    Attributes:
+        unreadable: How many objects could not be read.
+        is_listed: Whether a whole list was applied.
+    """
+
+    def __init__(self, extender: Extender) -> None:
+        self._extender = extender
+        self._known: set[tuple[str, str]] = set()
+        self._listed: set[tuple[str, str]] | None = None
+        self.unreadable = 0
+        self.is_listed = False
+
+    def take(self, news: News) -> None:
+        """Apply what a feed tells."""
+        match news:
+            case ListBegins():
+                self._listed = set()
+            case ListEnds():
+                for name in sorted(self._known - (self._listed or set())):
+                    self._forget(name)
+                self._listed = None
+                self.is_listed = True
+            case Shown(obj):
+                self._see(obj)
+            case Removed(obj):
+                gone = _quota_name(obj)
+                if gone is not None:
+                    self._forget(gone)
+
+    def _see(self, obj: object) -> None:
+        name = _quota_name(obj)
+        if name is not None and self._listed is not None:
+            self._listed.add(name)
+        try:
+            quota = self._extender.read_quota(obj)
+        except Exception as error:  # noqa: BLE001 - see _report
+            self.unreadable += 1
+            _report(f"resourcequota {name}", error)
+        else:
+            self._known.add((quota.namespace, quota.name))
+            self._extender.take_in(QuotaSeen(quota))
+
+    def _forget(self, name: tuple[str, str]) -> None:
+        self._known.discard(name)
+        self._extender.take_in(QuotaGone(*name))
+
+
 def _matters(pod: Pod) -> bool:
     return (
         pod.asks_for_devices
@@ -202,6 +278,14 @@ def _pod_name(obj: object) -> str | None:
     return None
 
 
+def _quota_name(obj: object) -> tuple[str, str] | None:
+    with suppress(WireError):
+        metadata = object_at(as_object(obj, "resourcequota"), "metadata", "quota")
+        namespace = optional_text_at(metadata, "namespace", "metadata") or "default"
+        return namespace, name_at(metadata, "name", "metadata")
+    return None
+
+
 def _uid(obj: object) -> PodUID | None:
     with suppress(WireError):
         metadata = object_at(as_object(obj, "pod"), "metadata", "pod")
@@ -209,4 +293,4 @@ def _uid(obj: object) -> PodUID | None:
     return None
 
 
-Intake = NodeIntake | PodIntake
+Intake = NodeIntake | PodIntake | QuotaIntake

@@ -85,7 +85,7 @@ class Metrics:
         name: str,
         text: str,
         read: "Read",
-        label: str = "",
+        label: str | tuple[str, ...] = "",
         family: "Family" = GaugeMetricFamily,
     ) -> None:
         """Add a figure that is read when it is asked for.
@@ -93,19 +93,21 @@ class Metrics:
         Args:
             name: Without the prefix, with its unit.
             text: What it says.
-            read: Gives the value for each value of the label; the label's value is
-                ignored where there is no label.
-            label: The label's name, if any.
+            read: Gives the value for each value of the label, or of several; the
+                label's value is ignored where there is no label.
+            label: The label's name, or names, if any.
             family: Whether it is a gauge or a counter.
         """
-        self._registry.register(_Read(f"{_PREFIX}_{name}", text, read, label, family))
+        labels = [label] if isinstance(label, str) else list(label)
+        labels = [each for each in labels if each]
+        self._registry.register(_Read(f"{_PREFIX}_{name}", text, read, labels, family))
 
     def exposition(self) -> bytes:
         """Write everything in Prometheus' text format."""
         return generate_latest(self._registry)
 
 
-Read = Callable[[], Mapping[str, float]]
+Read = Callable[[], Mapping[str, float] | Mapping[tuple[str, ...], float]]
 Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
 
 
@@ -113,15 +115,16 @@ class _Read(Collector):
     """A figure that is read at each scrape."""
 
     def __init__(
-        self, name: str, text: str, read: Read, label: str, family: Family
+        self, name: str, text: str, read: Read, labels: list[str], family: Family
     ) -> None:
         self._name, self._text, self._read = name, text, read
-        self._labels = [label] if label else []
+        self._labels = labels
         self._family = family
 
     def collect(self) -> Iterable[Metric]:
         """Read it."""
         family = self._family(self._name, self._text, labels=self._labels)
-        for value_of_label, value in self._read().items():
-            family.add_metric([value_of_label] if self._labels else [], value)
+        for of_labels, value in self._read().items():
+            values = [of_labels] if isinstance(of_labels, str) else list(of_labels)
+            family.add_metric(values if self._labels else [], value)
         yield family

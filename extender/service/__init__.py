@@ -7,7 +7,7 @@ Does not belong here: decisions (`extender.verbs`); how a cluster is reached
 (`extender.embedded`, `extender.kube`); HTTP (`extender.web`).
 """
 
-from extender.service.cluster import Binding, Cluster, NodeLock
+from extender.service.cluster import Binding, Cluster, NodeLock, Turn
 from extender.service.extender import Extender
 
-__all__ = ["Binding", "Cluster", "Extender", "NodeLock"]
+__all__ = ["Binding", "Cluster", "Extender", "NodeLock", "Turn"]

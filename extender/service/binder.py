@@ -15,6 +15,7 @@ from extender.observe.metrics import Metrics
 from extender.service.cluster import Binding, Cluster
 from extender.service.node_locks import Kept, NodeLocks, Taken, Wanted
 from extender.service.nominated import NominatedRoom
+from extender.service.quota_turns import QuotaTurns
 from extender.service.sent import SentBindings, described, is_bound
 from extender.settings import BindSettings
 from extender.state.events import Reserved, Unreserved
@@ -45,6 +46,7 @@ class Binder:
         cluster: Cluster,
         ledger: Ledger,
         locks: NodeLocks,
+        turns: QuotaTurns,
         nominated: NominatedRoom,
         kinds: Kinds,
         settings: BindSettings,
@@ -55,6 +57,7 @@ class Binder:
         self._cluster = cluster
         self._ledger = ledger
         self._locks = locks
+        self._turns = turns
         self._nominated = nominated
         self.kinds = kinds
         self._settings = settings
@@ -121,7 +124,7 @@ class Binder:
             return self._why_not(fleet, pod, args.node_name, own)
         self._ledger.apply(Reserved(pod, args.node_name, allocation))
         try:
-            return await self._commit_in_turn(pod, args)
+            return await self._commit_in_quota_turn(pod, args)
         finally:
             if not self._sent.holds(args.uid):
                 self._ledger.apply(Unreserved(args.uid))
@@ -150,9 +153,20 @@ class Binder:
         _log.info("bound %s", described(args))
         return ""
 
-    async def _commit_in_turn(self, pod: Pod, args: BindingArgs) -> str:
-        node_name = args.node_name
+    async def _commit_in_quota_turn(self, pod: Pod, args: BindingArgs) -> str:
+        """Commit while no other extender binds pods under the same quotas."""
         deadline = self._monotonic() + self._settings.lock_wait_seconds
+        if not self._ledger.quotas.limits_any(pod.namespace):
+            return await self._commit_in_turn(pod, args, deadline)
+        async with self._turns.turn(pod.namespace, deadline) as has_turn:
+            if not has_turn:
+                return f"another extender binds pods of namespace {pod.namespace}"
+            return await self._commit_in_turn(pod, args, deadline)
+
+    async def _commit_in_turn(
+        self, pod: Pod, args: BindingArgs, deadline: float
+    ) -> str:
+        node_name = args.node_name
         async with self._locks.turn(node_name, deadline) as has_turn:
             if not has_turn:
                 return f"node {node_name} is busy with binds that came before"
@@ -182,6 +196,7 @@ class Binder:
         """
         is_ours_to_release = True
         try:
+            await self._turns.keep(pod.namespace)
             left_seconds = max(0.0, deadline - self._monotonic())
             listed = await self._cluster.pods_on(
                 args.node_name, lock.version, left_seconds
@@ -204,19 +219,26 @@ class Binder:
             allocation = self._choose(fleet, shown, args.node_name, own)
             if allocation is None:
                 return self._why_not(fleet, shown, args.node_name, own)
-            unknown = [
-                request.kind
-                for request in shown.asking
-                if request.kind not in self.kinds.by_word
-            ]
-            if unknown:
-                return f"devices of kind {unknown[0]} are not configured any more"
+            problem = self._why_not_send(shown)
+            if problem is not None:
+                return problem
             self._ledger.apply(Reserved(shown, args.node_name, allocation))
             is_ours_to_release = False
             return await self._write(shown, args, allocation, lock.value)
         finally:
             if is_ours_to_release:
                 await self._locks.release(args.node_name, lock.value)
+
+    def _why_not_send(self, pod: Pod) -> str | None:
+        """Tell why no Binding may be sent, though the pod fits; None where it may."""
+        for request in pod.asking:
+            if request.kind not in self.kinds.by_word:
+                return f"devices of kind {request.kind} are not configured any more"
+        namespace = pod.namespace
+        is_limited = self._ledger.quotas.limits_any(namespace)
+        if is_limited and not self._turns.may_send(namespace):
+            return f"the lease of namespace {namespace} ran out, or there was none yet"
+        return None
 
     def _blocker(self, args: BindingArgs, listed: list[Pod] | None) -> Pod | None:
         """Give a pod that the node's plugin still has to serve.
@@ -240,7 +262,8 @@ class Binder:
         self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
     ) -> Allocation | None:
         nominated = self._nominated.held_against(pod)
-        return choose_devices(fleet, pod, node_name, own, nominated)
+        rooms = self._ledger.quota_rooms(pod)
+        return choose_devices(fleet, pod, node_name, own, nominated, rooms=rooms)
 
     async def _is_served(
         self, blocker: Pod, node_name: NodeName, deadline: float
@@ -310,7 +333,12 @@ class Binder:
         self, fleet: Fleet, pod: Pod, node_name: NodeName, own: Holding | None
     ) -> str:
         verdict = judge_node(
-            fleet, pod, node_name, own, self._nominated.held_against(pod)
+            fleet,
+            pod,
+            node_name,
+            own,
+            self._nominated.held_against(pod),
+            rooms=self._ledger.quota_rooms(pod),
         )
         reasons = verdict.reasons if verdict else ()
         return f"no longer fits: {', '.join(reason.value for reason in reasons)}"

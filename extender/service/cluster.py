@@ -39,6 +39,24 @@ class NodeLock:
     own: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The lease of a namespace whose quota limits devices, as it was read or written.
+
+    Attributes:
+        holder: The extender that binds its pods; empty while nobody does.
+        wanted_by: Another that asks for it; empty where none does.
+        renewed: When it was written last, by its holder's clock: only ever compared
+            with itself.
+        version: A write that names it fails once the lease has changed.
+    """
+
+    holder: str = ""
+    wanted_by: str = ""
+    renewed: str = ""
+    version: str = ""
+
+
 class Cluster(Protocol):
     """Reads and writes. Every method may raise `ClusterError`.
 
@@ -66,6 +84,35 @@ class Cluster(Protocol):
 
         Returns:
             None where events have told all of that.
+        """
+
+    async def tell_bound_in(self, namespace: str) -> None:
+        """Tell, as events, which pods of a namespace are bound now.
+
+        Those that events have told already are left out; each event is applied once
+        this returns.
+        """
+
+    async def read_turn(self, namespace: str) -> Turn | None:
+        """Read a namespace's lease; None where there is none yet."""
+
+    async def turns(self) -> Mapping[str, Turn]:
+        """Read the leases of all namespaces."""
+
+    async def write_turn(self, namespace: str, turn: Turn, seen: Turn | None) -> Turn:
+        """Write a namespace's lease, unless it changed since `seen` was read.
+
+        Args:
+            namespace: Whose.
+            turn: Who holds it and who asks for it. Where `renewed` is empty, it is
+                written as renewed now.
+            seen: What was read before; None to create it.
+
+        Returns:
+            The lease as it is now.
+
+        Raises:
+            Conflict: It changed, or is there already.
         """
 
     async def bind(self, binding: Binding) -> None:

@@ -8,6 +8,7 @@ awaited.
 import asyncio
 import logging
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kinds import Kind
 from extender.core.model import Node, NodeName, Pod, PodUID
+from extender.core.quota_room import Quota
 from extender.core.reasons import Reason
 from extender.errors import NotSynced
 from extender.observe.metrics import Metrics
@@ -31,6 +33,8 @@ from extender.service.exact import ExactPlaces
 from extender.service.handshakes import Handshakes
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
+from extender.service.quota_figures import show_quotas
+from extender.service.quota_turns import QuotaTurns
 from extender.service.waker import Waker
 from extender.settings import Settings
 from extender.state.audit import Difference
@@ -53,6 +57,7 @@ from extender.verbs.verdicts import NodeVerdict, judge_node
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
 from extender.wire.nodes import decode_node, has_same_devices
 from extender.wire.pods import PodReader
+from extender.wire.resource_quota import read_quota
 
 DEFAULT_SETTINGS: Final = Settings()
 
@@ -101,10 +106,17 @@ class Extender:
             if settings.scheduling.mode is Mode.EXACT
             else None
         )
+        self._turns = QuotaTurns(
+            cluster=cluster,
+            identity=f"gpu-extender_{uuid.uuid4()}",
+            settings=settings.quota,
+            monotonic=monotonic,
+        )
         self._binder = Binder(
             cluster=cluster,
             ledger=self._ledger,
             locks=self._locks,
+            turns=self._turns,
             nominated=self._nominated,
             kinds=reader.kinds,
             settings=settings.bind,
@@ -148,7 +160,7 @@ class Extender:
 
     @property
     def is_synced(self) -> bool:
-        """Whether nodes and pods have been listed and applied."""
+        """Whether nodes, pods and quotas have been listed and applied."""
         return self._is_synced
 
     def read_node(self, obj: object) -> Node:
@@ -158,6 +170,19 @@ class Extender:
             BadObject: It is no object, or has no name.
         """
         return decode_node(obj, self._kinds, self._node_selector)
+
+    def read_quota(self, obj: object) -> Quota:
+        """Read a ResourceQuota, and log once what of it is not done as it says.
+
+        Raises:
+            BadObject: It is no object, or has no name.
+        """
+        quota = read_quota(obj, self._kinds)
+        known = self._ledger.quotas.of(quota.namespace)
+        if quota.warnings and quota not in known:
+            name = f"{quota.namespace}/{quota.name}"
+            _log.warning("resourcequota %s: %s", name, "; ".join(quota.warnings))
+        return quota
 
     def take_in(self, event: Event) -> None:
         """Apply what the cluster shows, and wake the binds that wait for it."""
@@ -185,7 +210,7 @@ class Extender:
                 self._ledger.apply(event)
 
     def mark_synced(self) -> None:
-        """Start to answer: every node and pod that there is has been taken in."""
+        """Start to answer: all nodes, pods and quotas that there are were taken in."""
         self._ledger.apply(Synced())
         self._is_synced = True
 
@@ -228,7 +253,8 @@ class Extender:
     ) -> FilterDecision:
         own = self._ledger.holding(pod.uid)
         held = [*self._nominated.held_against(pod, fleet), *beside]
-        decision = filter_nodes(fleet, pod, node_names, own, held)
+        rooms = self._ledger.quota_rooms(pod)
+        decision = filter_nodes(fleet, pod, node_names, own, held, rooms=rooms)
         if pod.asks_for_devices:
             stuck = {node_name for node_name, uid in self._stuck() if uid != pod.uid}
             decision.refuse(stuck, Reason.NODE_LOCKED)
@@ -238,10 +264,10 @@ class Extender:
         self, pod: Pod, node_names: Sequence[NodeName], beside: Sequence[Holding]
     ) -> Holding | None:
         """Tell what a pod would hold on the first of these nodes that it fits on."""
-        fleet = self._ledger.fleet
+        fleet, rooms = self._ledger.fleet, self._ledger.quota_rooms(pod)
         for node_name in self._decide(pod, fleet, node_names, beside).fitting:
             held = [*self._nominated.held_against(pod), *beside]
-            allocation = choose_devices(fleet, pod, node_name, None, held)
+            allocation = choose_devices(fleet, pod, node_name, None, held, rooms=rooms)
             if allocation is not None:
                 return expected_holding(pod, node_name, allocation)
         return None
@@ -281,7 +307,8 @@ class Extender:
         """Tell with numbers why the pod does not fit on a node; None where it does."""
         fleet, own = self._ledger.fleet, self._ledger.holding(pod.uid)
         nominated = self._nominated.held_against(pod)
-        verdict = judge_node(fleet, pod, node_name, own, nominated)
+        rooms = self._ledger.quota_rooms(pod)
+        verdict = judge_node(fleet, pod, node_name, own, nominated, rooms=rooms)
         if verdict is None or verdict.problem is not None or verdict.kind is None:
             return verdict
         if verdict.reason is Reason.NODE_NOT_SELECTED:
@@ -322,18 +349,21 @@ class Extender:
             self._expect_nowhere(args.uid)
 
     async def finish(self) -> None:
-        """Wait until every bind that was begun has ended."""
+        """Wait until every bind that was begun has ended, and give leases back."""
         await self._binder.finish()
+        await self._turns.release_all()
 
     async def tend_forever(self) -> None:
         """Do, until cancelled, all that is due by time and not by a request.
 
-        Find out what became of Bindings that no event shows; touch refused pods that
+        Find out what became of Bindings that no event shows; hand over the leases of
+        namespaces; touch refused pods that
         kube-scheduler should try again; audit, and tell which cards are overfull; ask
         device plugins to register.
         """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._binder.settle_forever())
+            group.create_task(self._turns.tend_forever())
             group.create_task(self._waker.look_forever())
             group.create_task(self._auditor.audit_forever())
             group.create_task(self._auditor.tell_forever())
@@ -375,6 +405,7 @@ class Extender:
             family=CounterMetricFamily,
         )
 
+        show_quotas(self.metrics, ledger.quotas)
         searches = ledger.fleet.searches
         show(
             "placement_search_steps",
@@ -414,7 +445,9 @@ class Extender:
 
     def _check_synced(self) -> None:
         if not self._is_synced:
-            raise NotSynced("nodes and pods have not been listed yet; try again")
+            raise NotSynced(
+                "nodes, pods and quotas have not been listed yet; try again"
+            )
 
     def _warn_once(self, pod: Pod) -> None:
         if not pod.warnings or pod.uid in self._warned:

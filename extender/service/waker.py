@@ -4,13 +4,17 @@ kube-scheduler tries a refused pod again when something happens in the cluster. 
 sees the event that makes room before our watch does, the pod is refused once more, and
 then may wait for minutes. The same is so for room that appears without any event: a
 reservation of ours that lapses. A touch of the pod makes kube-scheduler ask again.
+
+Room in a quota is such room: kube-scheduler hears neither of ResourceQuota objects nor
+of an init whose share is released; and a pod that ends on one node makes room for pods
+of its namespace on all others.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodUID
@@ -34,7 +38,7 @@ before."""
 
 @dataclass(slots=True)
 class _Room:
-    """Room on a node, by when it was noticed.
+    """Room on a node, or in a namespace's quotas, by when it was noticed.
 
     Pods are woken for it from its first time on, and it is kept in mind until the pods
     that were refused before its last time had theirs.
@@ -92,6 +96,7 @@ class Waker:
         self._generation = 0
         self._stuck: frozenset[NodeName] = frozenset()
         self._rooms: dict[NodeName, _Room] = {}
+        self._quota_rooms: dict[str, _Room] = {}
         self._woken: dict[PodUID, _Woken] = {}
 
     def refused(self, pod: Pod, node_names: Collection[NodeName]) -> None:
@@ -115,16 +120,21 @@ class Waker:
         now = self._monotonic()
         self._notice(now)
         moment = now - self._settings.patience_seconds
-        ripe = [name for name, room in self._rooms.items() if room.first <= moment]
+        ripe = _ripe(self._rooms, moment)
         if ripe and await self._has_woken_all(ripe, moment):
-            for name in ripe:
-                if self._rooms[name].last <= moment:
-                    del self._rooms[name]
+            _drop_done(self._rooms, ripe, moment)
+        namespaces = _ripe(self._quota_rooms, moment)
+        if namespaces:
+            nodes = tuple(self._ledger.nodes)
+            if await self._has_woken_all(nodes, moment, namespaces):
+                _drop_done(self._quota_rooms, namespaces, moment)
 
     def _notice(self, now: float) -> None:
         """Note where room appeared since the last look, and which room is given up."""
         stuck = frozenset(self._stuck_nodes())
         freed = self._ledger.freed_since(self._generation)
+        for namespace in self._ledger.quota_freed_since(self._generation):
+            self._quota_rooms.setdefault(namespace, _Room(now)).last = now
         self._generation = self._ledger.generation
         for name in (*freed, *(self._stuck - stuck)):
             self._rooms.setdefault(name, _Room(now)).last = now
@@ -133,13 +143,20 @@ class Waker:
             if woken.until <= now:
                 del self._woken[pod_uid]
 
-    async def _has_woken_all(self, rooms: Sequence[NodeName], moment: float) -> bool:
+    async def _has_woken_all(
+        self,
+        rooms: Sequence[NodeName],
+        moment: float,
+        namespaces: Collection[str] | None = None,
+    ) -> bool:
+        """Touch pods that fit on these nodes now, of all namespaces or of some."""
         waiting: list[tuple[Pod, tuple[NodeName, ...]]] = []
         for found in self._refusals.waiting_for(rooms, moment):
             waiting += [
                 (pod, names)
                 for pod_uid, names in found
                 if (pod := self._waiting(pod_uid)) is not None
+                and (namespaces is None or pod.namespace in namespaces)
             ]
             await asyncio.sleep(0)  # requests are answered first
         waiting.sort(key=lambda one: -one[0].priority)
@@ -148,7 +165,15 @@ class Waker:
         is_complete = True
         for pod, names in waiting:
             # What is kept for a nominated pod is kept from all others.
-            kind = (pod.requests, pod.priority, pod.nominated_node, names)
+            # And quotas are a namespace's, and look at traits.
+            kind = (
+                pod.requests,
+                pod.priority,
+                pod.nominated_node,
+                names,
+                pod.namespace,
+                pod.quota_traits,
+            )
             if kind in tried or not self._refusals.is_older(pod.uid, moment):
                 continue
             holding = self._place_of(pod, names, self._kept_room(pod.uid))
@@ -203,3 +228,20 @@ class Waker:
             self._metrics.woken_pods.inc()
             self._refusals.postpone(pod.uid, now)
         return True
+
+
+_Place = TypeVar("_Place", NodeName, str)
+
+
+def _ripe(rooms: Mapping[_Place, _Room], moment: float) -> list[_Place]:
+    """List where room stood for as long as kube-scheduler is given to see it."""
+    return [place for place, room in rooms.items() if room.first <= moment]
+
+
+def _drop_done(
+    rooms: dict[_Place, _Room], ripe: Sequence[_Place], moment: float
+) -> None:
+    """Forget room that everybody who was refused before its last time had."""
+    for place in ripe:
+        if rooms[place].last <= moment:
+            del rooms[place]

@@ -9,10 +9,16 @@ from extender.core.bucket import NodeTotals
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import KindWord, NodeName, PodUID
-from extender.state.holdings import standing_of
+from extender.core.quota import QuotaCharges
+from extender.state.holdings import Standing, standing_of
 from extender.state.ledger import Ledger
+from extender.state.quotas import Charged, Quotas, Sums
 
 _AT_A_TIME: Final = 64
+
+Audited = Mapping[KindWord, NodeTotals] | Holding | Sums | QuotaCharges | None
+"""What is compared: a node's totals, what a pod holds or is charged to its quotas, or
+what all pods of a namespace are."""
 
 _Item = TypeVar("_Item")
 
@@ -22,14 +28,14 @@ class Difference:
     """Something that is recorded, and is not what the pods add up to.
 
     Attributes:
-        subject: ``node`` or ``pod``, and its name.
+        subject: ``node``, ``pod`` or ``quota of namespace``, and its name.
         recorded: What was kept up event by event.
         recomputed: What the pods say.
     """
 
     subject: str
-    recorded: Mapping[KindWord, NodeTotals] | Holding | None
-    recomputed: Mapping[KindWord, NodeTotals] | Holding | None
+    recorded: Audited
+    recomputed: Audited
 
 
 def audit(ledger: Ledger) -> list[Difference]:
@@ -48,12 +54,14 @@ def audit_slices(ledger: Ledger) -> Iterator[list[Difference]]:
 
     First each pod: does it count for what its allocation, spec and status say, and is
     it found where it counts? Then each node: do its totals add up to what is held
-    there, and by nobody else?
+    there, and by nobody else? At last each namespace: are its quotas charged what its
+    pods are?
     """
     for uids in _slices(list(ledger.pods)):
         yield [each for uid in uids if (each := _audit_pod(ledger, uid)) is not None]
     for names in _slices(ledger.places()):
         yield [each for name in names for each in _audit_node(ledger, name)]
+    yield list(_audit_quotas(ledger))
 
 
 def _slices(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
@@ -65,27 +73,54 @@ def _audit_pod(ledger: Ledger, pod_uid: PodUID) -> Difference | None:
     pod = ledger.pods.get(pod_uid)
     if pod is None:
         return None
-    recomputed, standing = _recomputed(ledger, pod_uid), ledger.standing(pod_uid)
+    anew, standing = _recomputed(ledger, pod_uid), ledger.standing(pod_uid)
+    recomputed = anew.holding if anew else None
     recorded = standing.holding if standing else None
     if recorded is not None:
         recorded = ledger.holders_on(recorded.node_name).get(pod_uid)
-    if recorded == recomputed:
-        return None
-    return Difference(f"pod {pod.full_name}", recorded, recomputed)
+    if recorded != recomputed:
+        return Difference(f"pod {pod.full_name}", recorded, recomputed)
+    charged = standing.quota if standing else {}
+    charges = anew.quota if anew else {}
+    if charged != charges:
+        return Difference(f"quota charge of pod {pod.full_name}", charged, charges)
+    return None
 
 
-def _recomputed(ledger: Ledger, pod_uid: PodUID) -> Holding | None:
+def _recomputed(ledger: Ledger, pod_uid: PodUID) -> Standing | None:
     pod = ledger.pods.get(pod_uid)
     if pod is None:
         return None
     former = ledger.standing(pod_uid)
-    return standing_of(pod, ledger.reservation(pod_uid), former).holding
+    return standing_of(pod, ledger.reservation(pod_uid), former)
+
+
+def _audit_quotas(ledger: Ledger) -> Iterator[Difference]:
+    """Add up in one step, of charges that were compared pod by pod.
+
+    A few hundredths of a second for 40,000 pods; between two steps the sums of a
+    namespace would change.
+    """
+    fresh = Quotas()
+    for pod_uid, pod in ledger.pods.items():
+        standing = ledger.standing(pod_uid)
+        if standing is not None:
+            fresh.replace(None, Charged.of(pod, standing.quota), 0)
+    recorded, expected = ledger.quotas.sums, fresh.sums
+    for namespace in sorted(recorded.keys() | expected.keys()):
+        if recorded.get(namespace) != expected.get(namespace):
+            yield Difference(
+                f"quota of namespace {namespace}",
+                recorded.get(namespace),
+                expected.get(namespace),
+            )
 
 
 def _audit_node(ledger: Ledger, node_name: NodeName) -> Iterator[Difference]:
     holders = ledger.holders_on(node_name)
     for pod_uid, holding in holders.items():
-        recomputed = _recomputed(ledger, pod_uid)
+        anew = _recomputed(ledger, pod_uid)
+        recomputed = anew.holding if anew else None
         if recomputed is None or recomputed.node_name != node_name:
             yield Difference(f"pod of uid {pod_uid}", holding, None)
     node = ledger.nodes.get(node_name)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from extender.core.model import Allocation, Node, NodeName, Pod, PodUID
+from extender.core.quota_room import Quota
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,21 @@ class Relisted:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaSeen:
+    """The API shows this quota, new or changed."""
+
+    quota: Quota
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaGone:
+    """The API no longer has this quota."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reserved:
     """A place was chosen for an unbound pod, and its Binding is about to be sent."""
 
@@ -73,6 +89,8 @@ Event = (
     | PodSeen
     | PodGone
     | Relisted
+    | QuotaSeen
+    | QuotaGone
     | Reserved
     | Unreserved
     | Synced

@@ -1,6 +1,6 @@
 """What one pod counts for, by what the API shows of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from itertools import chain, zip_longest
 from typing import Final
@@ -23,7 +23,15 @@ from extender.core.phases import (
     container_usages,
     current_charge,
     held_slices,
+    released_init_count,
     row_usage,
+)
+from extender.core.quota import (
+    UNKNOWN,
+    QuotaCharges,
+    allocation_charges,
+    largest_charges,
+    untold_charge,
 )
 
 
@@ -63,12 +71,14 @@ class Standing:
             that it was edited from. The largest of them counts, per device.
         release: What it is charged by besides: the present one, or `Release.NEVER`
             where it was edited from that.
+        quota: What it counts for against its namespace's quotas.
     """
 
     holding: Holding | None
     footing: Footing
     charged_by: tuple[Allocation, ...] = ()
     release: Release = Release.AFTER_INIT
+    quota: QuotaCharges = field(default_factory=dict)
 
 
 class Effect(IntEnum):
@@ -240,8 +250,14 @@ def _charged(
     footing: Footing,
 ) -> Standing:
     charge: dict[DeviceUUID, Usage] = {}
+    quota: QuotaCharges = {}
     lifetimes = pod.lifetimes
+    released_inits = released_init_count(lifetimes, pod.status, release)
     for allocation in charged_by:
+        of_kinds = allocation_charges(
+            lifetimes, allocation, pod.requests, released_inits=released_inits
+        )
+        quota = largest_charges(quota, of_kinds) if quota else of_kinds
         containers = container_usages(lifetimes, allocation)
         own = current_charge(containers, pod.status, release)
         for device_uuid, usage in own.items():
@@ -257,7 +273,7 @@ def _charged(
         released=tuple(sorted(released)),
         traits=pod.traits,
     )
-    return Standing(holding, footing, charged_by, release)
+    return Standing(holding, footing, charged_by, release, quota)
 
 
 def _unmanaged(pod: Pod, node_name: NodeName) -> Standing:
@@ -278,7 +294,17 @@ def _quarantined(
             hides=_hidden_kinds(pod, unreadable),
         ),
         Footing.QUARANTINED,
+        quota=_untold_quota(pod, unreadable),
     )
+
+
+def _untold_quota(pod: Pod, unreadable: UnreadableAllocation) -> QuotaCharges:
+    """Charge what it asks for; of a request that cannot be read, more than there is."""
+    if pod.request_problem is not None:
+        everything = Usage(UNKNOWN, UNKNOWN, UNKNOWN)
+        kinds = _hidden_kinds(pod, unreadable) or unreadable.kinds
+        return dict.fromkeys(sorted(kinds), everything)
+    return {request.kind: untold_charge(request) for request in pod.asking}
 
 
 def _hidden_kinds(pod: Pod, unreadable: UnreadableAllocation) -> frozenset[KindWord]:

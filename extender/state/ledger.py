@@ -9,12 +9,15 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import DeviceUUID, Node, NodeName, Pod, PodUID, Usage
 from extender.core.overlaid_fleet import OverlaidFleet
+from extender.core.quota_room import QuotaRooms
 from extender.state.events import (
     Event,
     NodeGone,
     NodeSeen,
     PodGone,
     PodSeen,
+    QuotaGone,
+    QuotaSeen,
     Recount,
     Relisted,
     Reserved,
@@ -31,6 +34,7 @@ from extender.state.holdings import (
     standing_of,
 )
 from extender.state.overfull import Cause, Overfull, overfull_cards
+from extender.state.quotas import NO_CHARGES, Charged, Quotas
 
 _GONE_KEPT: Final = 10_000
 """UIDs of pods that are gone. Events of one pod come in order, so that only a view
@@ -72,7 +76,8 @@ class Ledger:
         self._nominated: dict[PodUID, Pod] = {}
         self._never_seen: set[PodUID] = set()
         self._gone: OrderedDict[PodUID, None] = OrderedDict()
-        self._freed = Freed()
+        self._freed: Freed[NodeName] = Freed()
+        self._quotas = Quotas()
         self._overfull = Overfull()
         self._is_synced = False
         self._generation = 0
@@ -140,6 +145,21 @@ class Ledger:
     def freed_since(self, generation: int) -> list[NodeName]:
         """List nodes that may have more room than they had at a generation."""
         return self._freed.since(generation)
+
+    @property
+    def quotas(self) -> Quotas:
+        """Every namespace's quotas, and what is used of them; for reading."""
+        return self._quotas
+
+    def quota_rooms(self, pod: Pod) -> QuotaRooms:
+        """Tell what the quotas of its namespace leave a pod, its own charge apart."""
+        known, standing = self._pods.get(pod.uid), self._standings.get(pod.uid)
+        own = Charged.of(known, standing.quota if standing else NO_CHARGES)
+        return self._quotas.rooms(pod.namespace, pod.quota_traits, own)
+
+    def quota_freed_since(self, generation: int) -> list[str]:
+        """List namespaces whose quotas may have more room than at a generation."""
+        return self._quotas.freed.since(generation)
 
     @property
     def overfull(self) -> Overfull:
@@ -229,12 +249,19 @@ class Ledger:
             case PodGone(pod_uid):
                 self._forget(pod_uid)
                 self._bury(pod_uid)
-            case Relisted():
-                self._gone.clear()
+            case QuotaSeen() | QuotaGone():
+                self._quotas.see(event, self._generation)
             case Reserved(pod, node_name, allocation):
                 self._reserve(pod, Reservation(node_name, allocation))
             case Unreserved(pod_uid):
                 self._unreserve(pod_uid)
+            case Relisted() | Synced() | Recount():
+                self._turn(event)
+
+    def _turn(self, event: Relisted | Synced | Recount) -> None:
+        match event:
+            case Relisted():
+                self._gone.clear()
             case Synced():
                 self._is_synced = True
             case Recount():
@@ -271,6 +298,7 @@ class Ledger:
     def _restate(self, pod: Pod) -> None:
         before = self._standings.get(pod.uid)
         standing = self._standing_of(pod)
+        self._count_quota(pod, standing)
         self._pods[pod.uid] = pod
         former = self._nominated.get(pod.uid)
         if former is not None and former.nominated_node != pod.nominated_node:
@@ -296,7 +324,16 @@ class Ledger:
         else:
             self._restate(self._pods[pod_uid])
 
+    def _count_quota(self, pod: Pod, after: Standing | None) -> None:
+        """Count a pod's new charge to its quotas instead of its former one."""
+        known, before = self._pods.get(pod.uid), self._standings.get(pod.uid)
+        old = Charged.of(known, before.quota if before else NO_CHARGES)
+        new = Charged.of(pod, after.quota if after else NO_CHARGES)
+        self._quotas.replace(old, new, self._generation)
+
     def _forget(self, pod_uid: PodUID) -> None:
+        if pod_uid in self._pods:
+            self._count_quota(self._pods[pod_uid], None)
         self._pods.pop(pod_uid, None)
         self._drop_nomination(pod_uid)
         self._never_seen.discard(pod_uid)
@@ -349,11 +386,14 @@ class Ledger:
     def _recount(self) -> None:
         self._fleet = Fleet(self._fleet.searches)
         self._held_on = {}
+        self._quotas.clear_sums(self._generation)
         former, self._standings = self._standings, {}
         for pod_uid, pod in self._pods.items():
             reservation = self._reservations.get(pod_uid)
             standing = standing_of(pod, reservation, former.get(pod_uid))
             self._standings[pod_uid] = standing
+            charged = Charged.of(pod, standing.quota)
+            self._quotas.replace(None, charged, self._generation)
             if standing.holding is not None:
                 held = self._held_on.setdefault(standing.holding.node_name, {})
                 held[pod_uid] = standing.holding

@@ -21,7 +21,9 @@ from extender.core.model import (
     Share,
 )
 from extender.core.placement import Placement, place
+from extender.core.quota_room import NO_ROOMS, QuotaRooms
 from extender.core.rules import cores_needed, memory_needed
+from extender.verbs.quota import placed_within, stays_within
 
 
 def choose_devices(
@@ -30,6 +32,8 @@ def choose_devices(
     node_name: NodeName,
     own: Holding | None,
     nominated: Sequence[Holding] = (),
+    *,
+    rooms: QuotaRooms = NO_ROOMS,
 ) -> Allocation | None:
     """Fit a pod on one node, on the totals as they are now.
 
@@ -39,13 +43,17 @@ def choose_devices(
         node_name: The chosen node.
         own: What the pod itself already counts for; it is left out of the totals.
         nominated: What pods that others were evicted for will hold.
+        rooms: What the quotas of its namespace leave it.
 
     Returns:
         One row per container; None where the pod does not fit.
     """
     return _joined(
         pod,
-        [_chosen(fleet, request, node_name, own, nominated) for request in pod.asking],
+        [
+            _chosen_within(fleet, request, node_name, own, nominated, rooms=rooms)
+            for request in pod.asking
+        ],
     )
 
 
@@ -86,6 +94,27 @@ def _joined(pod: Pod, of_kinds: Sequence[Allocation | None]) -> Allocation | Non
     )
 
 
+def _chosen_within(
+    fleet: Fleet,
+    request: PodRequest,
+    node_name: NodeName,
+    own: Holding | None,
+    nominated: Sequence[Holding],
+    *,
+    rooms: QuotaRooms,
+) -> Allocation | None:
+    """Choose by the policy; where that comes to too much, what stays within quotas."""
+    chosen = _chosen(fleet, request, node_name, own, nominated)
+    room = rooms.get(request.kind)
+    if chosen is None or room is None or stays_within(room, request, chosen):
+        return chosen
+    cards = fleet.of(request.kind).node(node_name, own, nominated)
+    if cards is None:
+        return None
+    placement = placed_within(cards, request, room, fleet.searches)
+    return None if placement is None else allocation_of(cards, request, placement)
+
+
 def _chosen(
     fleet: Fleet,
     request: PodRequest,
@@ -102,7 +131,7 @@ def _chosen(
         if links is not None:
             linked = place(cards, request, links=links)
             if linked.fits[0]:
-                return _allocation(cards, request, linked)
+                return allocation_of(cards, request, linked)
             # The best links for one container may leave too little for another.
     return _fitted(cards, request, fleet.searches)
 
@@ -112,12 +141,13 @@ def _fitted(
 ) -> Allocation | None:
     budget = StepBudget.of_one(searches)
     placement = fit_with_fewest_cards(cards, request, budget)
-    return _allocation(cards, request, placement)
+    return allocation_of(cards, request, placement)
 
 
-def _allocation(
+def allocation_of(
     cards: Cards, request: PodRequest, placement: Placement
 ) -> Allocation | None:
+    """Write down what a placement gives on the one node that `cards` is."""
     if not placement.fits[0]:
         return None
     return tuple(

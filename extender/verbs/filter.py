@@ -10,7 +10,9 @@ from extender.core.arrays import Int64s, Mask
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod
+from extender.core.quota_room import NO_ROOMS, QuotaRooms
 from extender.core.reasons import Reason, joined
+from extender.verbs.quota import over_quota, reason_of, shortages_anywhere
 
 
 @dataclass(slots=True)
@@ -42,8 +44,13 @@ def filter_nodes(
     node_names: Sequence[NodeName],
     own: Holding | None,
     nominated: Sequence[Holding] = (),
+    *,
+    rooms: QuotaRooms = NO_ROOMS,
 ) -> FilterDecision:
     """Judge a pod on every node. Changes nothing.
+
+    Where its namespace has no room for it on any node, none is looked at: all refuse it
+    for now, also those that could never hold it.
 
     Args:
         fleet: Cards and totals.
@@ -51,6 +58,7 @@ def filter_nodes(
         node_names: Candidates, each once.
         own: What the pod itself already counts for; it is left out of the totals.
         nominated: What pods that others were evicted for will hold.
+        rooms: What the quotas of its namespace leave it.
     """
     if pod.request_problem is not None:
         return FilterDecision(
@@ -58,7 +66,15 @@ def filter_nodes(
         )
     if not pod.asks_for_devices:
         return FilterDecision(fitting=list(node_names))
-    return _decision(fleet.answers(node_names, pod.asking, own, nominated), node_names)
+    if rooms and (short := shortages_anywhere(fleet, pod, rooms)):
+        return FilterDecision(failed=dict.fromkeys(node_names, reason_of(short).value))
+    answers = fleet.answers(node_names, pod.asking, own, nominated)
+    decision = _decision(answers, node_names)
+    if rooms and decision.fitting:
+        over = over_quota(fleet, pod, decision.fitting, own, nominated, rooms=rooms)
+        for reason in set(over.values()):
+            decision.refuse([name for name in over if over[name] is reason], reason)
+    return decision
 
 
 def _decision(answers: Answers, node_names: Sequence[NodeName]) -> FilterDecision:

@@ -22,8 +22,10 @@ from extender.core.model import (
     Usage,
 )
 from extender.core.placement import NO_CONTAINER, Placement
+from extender.core.quota_room import NO_ROOMS, QuotaRooms, Shortage
 from extender.core.reasons import REASON_OF, Reason
 from extender.core.rules import cores_needed, memory_needed
+from extender.verbs.quota import reason_of, shortages_anywhere, shortages_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class NodeVerdict:
         card_count: How many cards the node has.
         kubelet_slots: None where the node was not looked at.
         cards: One entry per card, in card order; empty where no card was asked.
+        shortages: The limits of quotas that it would go beyond.
     """
 
     node_name: NodeName
@@ -87,6 +90,7 @@ class NodeVerdict:
     card_count: int = 0
     kubelet_slots: KubeletSlots | None = None
     cards: tuple[CardVerdict, ...] = ()
+    shortages: tuple[Shortage, ...] = ()
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -102,6 +106,8 @@ def judge_node(
     node_name: NodeName,
     own: Holding | None,
     nominated: Sequence[Holding] = (),
+    *,
+    rooms: QuotaRooms = NO_ROOMS,
 ) -> NodeVerdict | None:
     """Tell why a pod does not fit on a node; None where it does.
 
@@ -111,9 +117,12 @@ def judge_node(
         node_name: The node.
         own: What the pod itself already counts for; it is left out of the totals.
         nominated: What pods that others were evicted for will hold.
+        rooms: What the quotas of its namespace leave it.
     """
     if pod.request_problem is not None:
         return NodeVerdict(node_name, is_unresolvable=True, problem=pod.request_problem)
+    if rooms and (short := shortages_anywhere(fleet, pod, rooms)):
+        return _short(node_name, short)
     verdicts = []
     for request in pod.asking:
         of_kind = fleet.of(request.kind)
@@ -132,7 +141,20 @@ def judge_node(
             verdicts.append(verdict)
     # The worst, as `merged` has it; of equal ones, that of the first kind.
     verdicts.sort(key=lambda verdict: not verdict.is_unresolvable)
-    return verdicts[0] if verdicts else None
+    if verdicts:
+        return verdicts[0]
+    for request in pod.asking if rooms else ():
+        room = rooms.get(request.kind)
+        cards = fleet.of(request.kind).node(node_name, own, nominated)
+        if room is not None and cards is not None:
+            short = shortages_on(cards, request, room, fleet.searches)
+            if short:
+                return _short(node_name, short)
+    return None
+
+
+def _short(node_name: NodeName, shortages: Sequence[Shortage]) -> NodeVerdict:
+    return NodeVerdict(node_name, reason_of(shortages), shortages=tuple(shortages))
 
 
 def _judged(

@@ -163,7 +163,9 @@ async def _healthz(_request: web.Request) -> web.Response:
 async def _readyz(request: web.Request) -> web.Response:
     if request.app[EXTENDER].is_synced:
         return web.Response(text="ok\n")
-    return web.Response(status=503, text="nodes and pods have not been listed yet\n")
+    return web.Response(
+        status=503, text="nodes, pods and quotas have not been listed yet\n"
+    )
 
 
 async def _metrics(request: web.Request) -> web.Response:

@@ -46,6 +46,7 @@ from extender.wire.pod_resources import (
     named_resources,
     read_requests,
 )
+from extender.wire.pod_scopes import read_quota_traits
 from extender.wire.pod_settings import (
     read_node_policy,
     read_release,
@@ -123,6 +124,7 @@ class PodReader:
             leftovers=()
             if node_name is not None
             else tuple(sorted(self.kinds.of_allocations & annotations.keys())),
+            quota_traits=read_quota_traits(pod, spec, declared),
         )
 
     def _requests(

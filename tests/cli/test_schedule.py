@@ -209,6 +209,7 @@ def test_each_pod_is_placed_beside_the_ones_before(cluster: Path) -> None:
                 "needed": _usage(1, 12_288, 0),
             }
         ],
+        "quota": [],
     }
 
 

@@ -10,7 +10,7 @@ from extender.core.model import Lifetime
 from extender.core.reasons import Reason
 from tests.cli.command import schema
 
-NAMES = ["schedule", "charge", "check-config"]
+NAMES = ["schedule", "charge", "check-config", "quota"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -57,6 +57,7 @@ class GpuExtender:
             *(sys.executable, "-m", "extender", "serve"),
             *("--kubeconfig", kubeconfig),
             *("--listen", f"{HOST}:{self._port}"),
+            *("--lease-namespace", "gpu-extender"),
             *options,
         ]
         self.component = ExtenderProcess("extender", command, folder)

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from benchmarks.burst.api_calls import CallLog
-from tests.builders import node, pod
+from tests.builders import node, pod, resource_quota
 from tests.control_plane import plane
 from tests.control_plane.binaries import Binaries
 from tests.control_plane.client import Api, ApiError, node_path, pods_path
@@ -21,12 +21,15 @@ from tests.control_plane.installing import documents, install
 from tests.control_plane.plane import ControlPlane, User
 from tests.control_plane.plugin import LOCK
 from tests.control_plane.proxy import PODS, proxied
+from tests.control_plane.quotas import LIMIT, create_quota
 from tests.control_plane.scheduler import kube_scheduler
 
 GIB: Final = 1024
 LATE: Final = 3.0
 LEFT_LOCK: Final = {LOCK: "2026-01-01T00:00:00Z,default,nobody"}
 """Names a pod that is not there, which is found out by reading it."""
+
+WATCHED: Final = ("nodes", "pods", "resourcequotas")
 
 ROLES: Final = {"ClusterRole", "Role"}
 
@@ -64,7 +67,10 @@ def audited(
 async def test_each_right_is_used_and_none_is_missing(
     audited: ControlPlane, log: CallLog
 ) -> None:
-    """A pod is placed past a lock that was left over, and one that waits is woken."""
+    """A pod is placed past a lock that was left over, and one that waits is woken.
+
+    Both are of a namespace that has a quota.
+    """
     await install(audited)
     async with (
         Api.connected(audited) as api,
@@ -75,6 +81,7 @@ async def test_each_right_is_used_and_none_is_missing(
     ):
         card = node("n1").gpu("GPU-a", memory=24 * GIB)
         kubelet = await cluster.add(card.annotations(LEFT_LOCK))
+        await create_quota(api, resource_quota("q", hard={LIMIT: 24 * GIB}))
         await cluster.place(pod("first").app("a", gpu=1, gpumem=20 * GIB))
         proxy.delay(PODS, LATE)
         asking = pod("waiting").app("a", gpu=1, gpumem=20 * GIB)
@@ -87,7 +94,7 @@ async def test_each_right_is_used_and_none_is_missing(
         while True:
             calls = log.calls()
             used = {name.partition(" (")[0] for name in calls}
-            if {"watch nodes", "watch pods"} <= used:
+            if {f"watch {each}" for each in WATCHED} <= used:
                 break
             await asyncio.sleep(0.2)
     forbidden = f"({HTTPStatus.FORBIDDEN})"

@@ -15,6 +15,7 @@ from extender.service import Extender
 from extender.settings import (
     BindSettings,
     KubeSettings,
+    QuotaSettings,
     SchedulingSettings,
     Settings,
 )
@@ -28,6 +29,9 @@ from tests.values import totals_of
 
 QUICK: Final = KubeSettings(
     request_seconds=1, first_backoff_seconds=0.01, longest_backoff_seconds=0.02
+)
+QUICK_TURNS: Final = QuotaSettings(
+    least_seconds=0.05, look_seconds=0.02, poll_seconds=0.01
 )
 DEFAULTS: Final = SchedulingSettings()
 ONE_CARD: Final = node("n1").gpu("GPU-a", memory=24_000)
@@ -83,6 +87,7 @@ async def running(
     release: Release = Release.AFTER_INIT,
     audit_seconds: float = Settings().audit_seconds,
     scheduling: SchedulingSettings = DEFAULTS,
+    quota: QuotaSettings = QUICK_TURNS,
 ) -> AsyncIterator[Running]:
     """Run an extender on a server; one that does not follow hears nothing later."""
     reader, clock = PodReader(Kinds([NVIDIA]), release=release), Clock()
@@ -90,6 +95,7 @@ async def running(
         scheduling=scheduling,
         bind=BindSettings(lock_wait_seconds=lock_wait_seconds),
         audit_seconds=audit_seconds,
+        quota=quota,
     )
     async with server.client() as client:
         metrics = Metrics()

@@ -25,6 +25,14 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 LOCK = "hami.io/mutex.lock"
 
+_KIND_OF = {
+    "Node": "nodes",
+    "Pod": "pods",
+    "ResourceQuota": "resourcequotas",
+    "Lease": "leases",
+}
+_LEASES = ["apis", "coordination.k8s.io", "v1", "namespaces"]
+
 
 @dataclass(slots=True)
 class Fault:
@@ -63,11 +71,11 @@ class Collection:
 
 
 class ApiServer:
-    """Keeps nodes and pods; `kind` is ``nodes`` or ``pods`` throughout."""
+    """Keeps nodes, pods and quotas; `kind` is the plural of their path throughout."""
 
     def __init__(self) -> None:
         self.version = 100
-        self.kinds = {"nodes": Collection(), "pods": Collection()}
+        self.kinds = {kind: Collection() for kind in _KIND_OF.values()}
         self.requests: list[str] = []
         self.faults: deque[Fault] = deque()
         self.keeps_labels = True
@@ -76,16 +84,16 @@ class ApiServer:
     def put(self, thing: PodBuilder | NodeBuilder | Json) -> Json:
         """Create or replace an object."""
         obj = thing if isinstance(thing, dict) else thing.build()
-        kind = "pods" if obj["kind"] == "Pod" else "nodes"
+        kind = _KIND_OF[obj["kind"]]
         self._store(kind, obj)
         return obj
 
     def delete(
-        self, thing: PodBuilder | NodeBuilder, *, silently: bool = False
+        self, thing: PodBuilder | NodeBuilder | Json, *, silently: bool = False
     ) -> None:
         """Delete an object; `silently` leaves no event: it happened while away."""
-        obj = thing.build()
-        kind = "pods" if obj["kind"] == "Pod" else "nodes"
+        obj = thing if isinstance(thing, dict) else thing.build()
+        kind = _KIND_OF[obj["kind"]]
         gone = self.kinds[kind].objects.pop(_key(obj))
         self.version += 1
         if not silently:
@@ -171,12 +179,17 @@ class ApiServer:
     async def carry_out(self, request: web.Request) -> web.StreamResponse:
         """Do what is asked, as kube-apiserver does."""
         answer: web.StreamResponse
-        match request.method, request.path.strip("/").split("/"):
-            case "GET", ["api", "v1", ("nodes" | "pods") as kind]:
+        parts = request.path.strip("/").split("/")
+        if parts[:4] == _LEASES and parts[5] == "leases":
+            return await self._lease(request, parts[4], *parts[6:])
+        match request.method, parts:
+            case "GET", ["api", "v1", kind] if kind in self.kinds:
                 if "watch" in request.query:
                     answer = await self._watch(request, kind)
                 else:
                     answer = self._list(request, kind)
+            case "GET", ["api", "v1", "namespaces", namespace, "pods"]:
+                answer = self._list(request, "pods", namespace)
             case "GET", ["api", "v1", "nodes", name]:
                 answer = _found(self.kinds["nodes"].objects.get(name))
             case "GET", ["api", "v1", "namespaces", namespace, "pods", name]:
@@ -192,9 +205,35 @@ class ApiServer:
                 answer = status(404, "no such path")
         return answer
 
-    def _list(self, request: web.Request, kind: str) -> web.StreamResponse:
+    async def _lease(
+        self, request: web.Request, namespace: str, name: str = ""
+    ) -> web.StreamResponse:
+        key = f"{namespace}/{name}"
+        match request.method:
+            case "GET" if name:
+                return _found(self.kinds["leases"].objects.get(key))
+            case "GET":
+                assert request.query["labelSelector"]
+                return self._list(request, "leases", namespace)
+            case "PATCH":
+                return await self._patch(request, "leases", key)
+            case _:
+                obj = await request.json()
+                obj["metadata"]["namespace"] = namespace
+                if _key(obj) in self.kinds["leases"].objects:
+                    return status(409, "exists already")
+                self._store("leases", obj)
+                return web.json_response(obj, status=201)
+
+    def _list(
+        self, request: web.Request, kind: str, namespace: str | None = None
+    ) -> web.StreamResponse:
         assert "resourceVersion" not in request.query
-        objects = list(self.kinds[kind].objects.values())
+        objects = [
+            one
+            for one in self.kinds[kind].objects.values()
+            if namespace in (None, one["metadata"].get("namespace"))
+        ]
         selector = request.query.get("fieldSelector", "")
         if selector:
             name = selector.removeprefix("spec.nodeName=")
@@ -205,7 +244,7 @@ class ApiServer:
         if start + limit < len(objects):
             metadata["continue"] = str(start + limit)
         items = objects[start : start + limit]
-        listed = "PodList" if kind == "pods" else "NodeList"
+        listed = f"{next(name for name in _KIND_OF if _KIND_OF[name] == kind)}List"
         return web.json_response({"kind": listed, "metadata": metadata, "items": items})
 
     async def _watch(self, request: web.Request, kind: str) -> web.StreamResponse:
@@ -234,8 +273,8 @@ class ApiServer:
         obj = self.kinds[kind].objects.get(key)
         if obj is None:
             return _found(None)
-        patch = (await request.json())["metadata"]
-        metadata = obj["metadata"]
+        body = await request.json()
+        patch, metadata = body["metadata"], obj["metadata"]
         for guard in ("resourceVersion", "uid"):
             if guard in patch and patch[guard] != metadata[guard]:
                 return status(409, f"{guard} is {metadata[guard]}")
@@ -246,6 +285,10 @@ class ApiServer:
                 texts.pop(name, None)
                 if text is not None:
                     texts[name] = text
+        for name, value in body.get("spec", {}).items():
+            changed["spec"].pop(name, None)
+            if value is not None:
+                changed["spec"][name] = value
         self._store(kind, changed)
         return web.json_response(changed)
 
@@ -345,4 +388,4 @@ def _found(obj: Json | None) -> web.Response:
 def _key(obj: Json) -> str:
     metadata = obj["metadata"]
     name: str = metadata["name"]
-    return f"{metadata['namespace']}/{name}" if obj["kind"] == "Pod" else name
+    return name if obj["kind"] == "Node" else f"{metadata['namespace']}/{name}"

@@ -60,7 +60,7 @@ async def until_used(extender: Extender, memory_mib: int | None) -> None:
     await until(lambda: extender.is_synced and used(extender) == memory_mib)
 
 
-@pytest.mark.parametrize("slow", ["/nodes?", "/pods?"])
+@pytest.mark.parametrize("slow", ["/nodes?", "/pods?", "/resourcequotas?"])
 async def test_slow_list(slow: str) -> None:
     """/readyz is 503, and filter says so in a 200, until the last page is applied."""
     server = ApiServer().with_all(CARD, BOUND)

@@ -7,7 +7,7 @@ import pytest
 from extender.core.model import NodeName, PodUID
 from extender.service.waker import _ROOM_KEPT_SECONDS
 from extender.settings import WakingSettings
-from tests.builders import PodBuilder, node, pod
+from tests.builders import PodBuilder, node, pod, resource_quota
 from tests.kube.running import ONE_CARD, WANTED, Running, running
 from tests.kube.server import ApiServer, answers, cut, until
 
@@ -230,3 +230,78 @@ async def test_successor_of_a_pod_is_not_touched() -> None:
         await run.extender.wake()
         assert touched(server) == ["p"]
         assert WOKEN not in server.pod("p")["metadata"].get("annotations", {})
+
+
+MEM: Final = "limits.nvidia.com/gpumem"
+TWO_NODES: Final = node("n1").gpu("GPU-a"), node("n2").gpu("GPU-b")
+
+
+def limits(run: Running) -> list[int | None]:
+    """Give the memory limits of all quotas."""
+    quotas = run.extender.ledger.quotas
+    return [limit.most for quota in quotas for limit in quota.limits]
+
+
+async def test_a_raised_or_deleted_quota_wakes() -> None:
+    """kube-scheduler does not watch quotas."""
+    server = ApiServer().with_all(ONE_CARD, WANTED)
+    server.put(resource_quota("q", hard={MEM: 1_000}))
+    async with running(server) as run:
+        assert run.filter(WANTED).failed == {"n1": "ResourceQuotaNotFit"}
+        server.put(resource_quota("q", hard={MEM: 15_999}))
+        await until(lambda: limits(run) == [15_999])
+        await look(run)
+        assert touched(server) == []
+        server.put(resource_quota("q", hard={MEM: 16_000}))
+        await until(lambda: limits(run) == [16_000])
+        await look(run)
+        assert touched(server) == ["p"]
+        server.put(resource_quota("q", hard={MEM: 0}))
+        await until(lambda: limits(run) == [0])
+        assert run.filter(WANTED).failed == {"n1": "ResourceQuotaNotFit"}
+        server.delete(resource_quota("q", hard={}))
+        await until(lambda: limits(run) == [])
+        await look(run, after=_ROOM_KEPT_SECONDS + PATIENCE)
+        assert touched(server) == ["p", "p"]
+
+
+async def test_a_pod_that_ends_elsewhere_wakes_its_namespace() -> None:
+    """The node that it was on has no other room; a pod elsewhere stays asleep."""
+    full = pod("full", "other").app("a", gpu=1, gpumem=8_000).on("n1").phase("Running")
+    full = full.holding("GPU-a,NVIDIA,8000,0:;")
+    stranger = pod("s", "other").app("a", gpu=1, gpumem=24_000)
+    wanted = pod("p").app("a", gpu=1, gpumem=20_000)
+    server = ApiServer().with_all(*TWO_NODES, full, HOLDER, stranger, wanted)
+    server.put(resource_quota("q", hard={MEM: 24_000}))
+    server.put(resource_quota("q", "other", hard={MEM: 24_000}))
+    async with running(server) as run:
+        for each in (wanted, stranger):
+            assert (
+                run.filter(each, "n1", "n2").failed[NodeName("n2")]
+                == "ResourceQuotaNotFit"
+            )
+        await end(run)
+        await look(run)
+        assert touched(server) == ["p"]
+
+
+async def test_a_phase_that_is_released_wakes_its_namespace() -> None:
+    """No event of Kubernetes' scheduler tells of it."""
+    both = (
+        pod("i")
+        .init("i", gpu=1, gpumem=20_000)
+        .app("a", gpu=1, gpumem=1_000)
+        .holding("GPU-a,NVIDIA,20000,0:;GPU-a,NVIDIA,1000,0:;")
+        .on("n1")
+    )
+    server = ApiServer().with_all(*TWO_NODES, both, WANTED)
+    server.put(resource_quota("q", hard={MEM: 20_000}))
+    async with running(server) as run:
+        assert run.filter(WANTED, "n2").failed == {"n2": "ResourceQuotaNotFit"}
+        server.put(both.phase("Running").exited("i").running("a"))
+        ledger = run.extender.ledger
+        await until(
+            lambda: ledger.quotas.uses(ledger.quotas.of("default")[0])[0].used == 1_000
+        )
+        await look(run)
+        assert touched(server) == ["p"]

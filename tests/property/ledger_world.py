@@ -19,17 +19,24 @@ from extender.core.model import (
     NodeName,
     Pod,
     PodPhase,
+    PodRequest,
+    PodStatus,
     PodUID,
     Release,
+    Row,
     UnreadableAllocation,
     Usage,
 )
+from extender.core.quota_room import Quota
+from extender.core.quota_scopes import QuotaTraits
 from extender.state.events import (
     Event,
     NodeGone,
     NodeSeen,
     PodGone,
     PodSeen,
+    QuotaGone,
+    QuotaSeen,
     Recount,
     Relisted,
     Reserved,
@@ -37,7 +44,7 @@ from extender.state.events import (
     Unreserved,
 )
 from extender.state.overfull import Cause
-from tests.oracles import kubelet_slots, timeline_charge
+from tests.oracles import kubelet_slots, timeline_charge, timeline_quota
 
 _FORESEEN = frozenset({Cause.RE_INFLATED, Cause.SHRUNK})
 
@@ -59,6 +66,7 @@ class World:
         gone: UIDs of pods that were deleted; none of them comes back.
         is_synced: Whether all that the API had was shown once.
         has_reserved: Whether there ever was a reservation.
+        quotas: Of the one namespace that all pods are in, by name.
     """
 
     nodes: dict[NodeName, Node] = field(default_factory=dict)
@@ -71,6 +79,7 @@ class World:
     gone: set[PodUID] = field(default_factory=set)
     is_synced: bool = False
     has_reserved: bool = False
+    quotas: dict[str, Quota] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Take in what the ledger takes in."""
@@ -84,16 +93,26 @@ class World:
             case PodGone(pod_uid):
                 self._drop(pod_uid)
                 self.gone.add(pod_uid)
-            case Relisted():
-                self.gone.clear()
             case Reserved(pod, node_name, rows):
                 self._reserve(pod, node_name, rows)
             case Unreserved(pod_uid):
                 self._give_back(pod_uid)
-            case Synced():
-                self.is_synced = True
-            case Recount():
-                pass
+            case Relisted() | Synced() | Recount():
+                self._turn(event)
+            case QuotaSeen() | QuotaGone():
+                self._take_quota(event)
+
+    def _turn(self, event: Relisted | Synced | Recount) -> None:
+        if isinstance(event, Relisted):
+            self.gone.clear()
+        elif isinstance(event, Synced):
+            self.is_synced = True
+
+    def _take_quota(self, event: QuotaSeen | QuotaGone) -> None:
+        if isinstance(event, QuotaSeen):
+            self.quotas[event.quota.name] = event.quota
+        else:
+            self.quotas.pop(event.name, None)
 
     def _show(self, shown: Pod) -> None:
         self.views.append(shown)
@@ -219,6 +238,28 @@ class World:
         totals = self._totals_of(self.nodes[name]) if name in self.nodes else {}
         return {device_uuid for each in totals.values() for device_uuid in each.used}
 
+    def quota_sums(self) -> dict[QuotaTraits, dict[KindWord, Usage]]:
+        """Add up what all pods are charged to quotas, by what scopes look at."""
+        sums: dict[QuotaTraits, dict[KindWord, Usage]] = {}
+        for shown in self.pods.values():
+            for kind, charge in self._quota_charges(shown).items():
+                own = sums.setdefault(shown.quota_traits, {})
+                own[kind] = own.get(kind, Usage()) + charge
+        return sums
+
+    def _quota_charges(self, shown: Pod) -> dict[KindWord, Usage]:
+        if self.place_of(shown) is None:
+            return {}
+        kinds = {each.kind for each in shown.requests}
+        if rows := self.rows_of(shown):
+            release = self.release_of(shown)
+            found = {kind: quota_of(shown, rows, kind, release) for kind in kinds}
+        elif isinstance(shown.allocation, UnreadableAllocation):
+            found = {each.kind: untold(each) for each in shown.requests}
+        else:
+            return {}
+        return {kind: charge for kind, charge in found.items() if charge != Usage()}
+
     def overfull(self) -> dict[NodeName, set[DeviceUUID]]:
         """List the cards that bound pods hold more of than there is."""
         bound = [each for each in self.pods.values() if each.node_name is not None]
@@ -341,6 +382,63 @@ def charge_of(
             part[share.device_uuid] = part.get(share.device_uuid, Usage()) + more
         containers.append(ContainerUsage(lifetime, held, kept))
     return timeline_charge(containers, shown.status, release)
+
+
+def quota_of(
+    shown: Pod, rows: list[Allocation], kind: KindWord, release: Release
+) -> Usage:
+    """Charge a pod for the cards of one kind by the timeline, all cards as one."""
+    most = Usage()
+    for allocation in rows:
+        containers = [
+            ContainerUsage(
+                lifetime,
+                {DeviceUUID("held"): summed(row, kind, is_kept=False)},
+                {DeviceUUID("kept"): summed(row, kind, is_kept=True)},
+            )
+            for lifetime, row in zip(shown.lifetimes, allocation, strict=True)
+        ]
+        charge = timeline_quota(containers, shown.status, release)
+        most = Usage(
+            max(most.slots, charge.slots),
+            max(most.memory_mib, charge.memory_mib),
+            max(most.core_percent, charge.core_percent),
+        )
+    return most
+
+
+def summed(row: Row, kind: KindWord, *, is_kept: bool) -> Usage:
+    """Add up a row's shares of one kind that are kept to the end, or that are not."""
+    found = [
+        share
+        for share in row
+        if share.kind == kind
+        and (share.is_kept or share.instance is not None) is is_kept
+    ]
+    return Usage(
+        len(found),
+        sum(share.memory_mib for share in found),
+        sum(share.core_percent for share in found),
+    )
+
+
+def untold(asked: PodRequest) -> Usage:
+    """Charge a pod whose rows cannot be read: more than there is for percentages."""
+    containers = [
+        ContainerUsage(
+            lifetime,
+            {
+                DeviceUUID("all"): Usage(
+                    each.count,
+                    each.count
+                    * (2**31 - 1 if each.memory_mib is None else each.memory_mib),
+                    each.count * each.core_percent,
+                )
+            },
+        )
+        for lifetime, each in zip(asked.lifetimes, asked.containers, strict=True)
+    ]
+    return timeline_quota(containers, PodStatus())
 
 
 def is_exclusive(shown: Pod) -> bool:

@@ -34,6 +34,14 @@ from extender.core.model import (
     SandboxReadiness,
     Share,
     UnreadableAllocation,
+    Usage,
+)
+from extender.core.quota_room import Quota, QuotaDimension, QuotaLimit
+from extender.core.quota_scopes import (
+    PLAIN_QUOTA_TRAITS,
+    QuotaScope,
+    QuotaTraits,
+    ScopeRequirement,
 )
 from extender.state.audit import audit
 from extender.state.events import (
@@ -42,6 +50,8 @@ from extender.state.events import (
     NodeSeen,
     PodGone,
     PodSeen,
+    QuotaGone,
+    QuotaSeen,
     Recount,
     Reserved,
     Synced,
@@ -180,6 +190,13 @@ def mostly_after_init() -> st.SearchStrategy[Release]:
     return st.sampled_from([*[Release.AFTER_INIT] * 3, Release.NEVER])
 
 
+TRAITS: Final = [PLAIN_QUOTA_TRAITS, QuotaTraits(has_deadline=True)]
+SCOPES: Final = [
+    ScopeRequirement(QuotaScope.TERMINATING),
+    ScopeRequirement(QuotaScope.NOT_TERMINATING),
+]
+
+
 class Machine(RuleBasedStateMachine):
     """A ledger beside the world that it is told of.
 
@@ -197,6 +214,7 @@ class Machine(RuleBasedStateMachine):
         self.world = World()
         self.ledger = Ledger()
         self.fitted_before = self.fitting()
+        self.admitted_before = self.admitted()
         self.uids = [NEVER_SEEN]
         self.missed: set[PodUID] = set()
         self.missed_nodes: set[NodeName] = set()
@@ -213,6 +231,19 @@ class Machine(RuleBasedStateMachine):
             for name in filter_nodes(self.ledger.fleet, probe, NAMES, None).fitting
         }
         return self.ledger, self.ledger.generation, fits
+
+    def admitted(self) -> tuple[Ledger, int, set[tuple[int, QuotaTraits]]]:
+        """Tell by how much a pod may grow at this generation, by its traits."""
+        rooms = {
+            (need, traits)
+            for need in (1, 8_000, 24_000)
+            for traits in TRAITS
+            if all(
+                room.admits(Usage(1, need))
+                for room in self.ledger.quotas.rooms("default", traits).values()
+            )
+        }
+        return self.ledger, self.ledger.generation, rooms
 
     def happens(self, event: Event) -> None:
         """Tell both, and judge the causes of what became overfull by that."""
@@ -659,6 +690,36 @@ class Machine(RuleBasedStateMachine):
         pods = self.world.pods.items()
         return [*nodes, *(PodSeen(each) for uid, each in pods if uid not in hidden)]
 
+    # Quotas.
+
+    @rule(
+        name=st.sampled_from(["q1", "q2"]),
+        most=st.none() | st.sampled_from([0, 8_000, 24_000, 60_000]),
+        scopes=st.lists(st.sampled_from(SCOPES), max_size=1),
+    )
+    def see_a_quota(
+        self, name: str, most: int | None, scopes: list[ScopeRequirement]
+    ) -> None:
+        """New, changed or repeated."""
+        key = "limits.nvidia.com/gpumem"
+        limit = QuotaLimit(key, GPU, QuotaDimension.MEMORY, most)
+        self.happens(QuotaSeen(Quota("default", name, tuple(scopes), (limit,))))
+
+    @rule(name=st.sampled_from(["q1", "q2"]))
+    def lose_a_quota(self, name: str) -> None:
+        """One that may not be there."""
+        self.happens(QuotaGone("default", name))
+
+    @precondition(lambda self: self.world.pods)
+    @rule(data=st.data(), traits=st.sampled_from(TRAITS))
+    def change_what_scopes_look_at(
+        self, data: st.DataObject, traits: QuotaTraits
+    ) -> None:
+        """A deadline can be set at any time."""
+        shown = data.draw(st.sampled_from(list(self.world.pods.values())), label="pod")
+        if shown.uid not in self.missed | self.world.only_read:
+            self.happens(PodSeen(replace(shown, quota_traits=traits)))
+
     # What always holds.
 
     @invariant()
@@ -671,6 +732,28 @@ class Machine(RuleBasedStateMachine):
         """Per node, card and dimension, added up from scratch without the core."""
         found = {name: self.ledger.fleet.totals(name) for name in self.world.nodes}
         assert found == self.world.totals()
+
+    @invariant()
+    def quotas_are_charged_what_the_timeline_says(self) -> None:
+        """Per kind, by what scopes look at, added up from scratch without the core."""
+        quotas = self.ledger.quotas
+        sums = self.world.quota_sums()
+        assert quotas.sums == ({"default": sums} if sums else {})
+        assert {each.name: each for each in quotas} == self.world.quotas
+        for quota in quotas:
+            used = Usage()
+            for traits, of_kinds in sums.items():
+                if quota.matches(traits):
+                    used += of_kinds.get(GPU, Usage())
+            assert [use.used for use in quotas.uses(quota)] == [used.memory_mib]
+
+    @invariant()
+    def room_in_a_quota_that_appears_is_told(self) -> None:
+        """Whoever stays within all quotas now, and did not before."""
+        ledger, generation, before = self.admitted_before
+        self.admitted_before = self.admitted()
+        if ledger is self.ledger and self.admitted_before[2] - before:
+            assert "default" in self.ledger.quota_freed_since(generation)
 
     @invariant()
     def the_ledger_knows_what_is_shown(self) -> None:

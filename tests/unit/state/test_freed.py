@@ -11,7 +11,7 @@ from tests.values import N1, N2, app, card, node, pod, request
 
 def test_since_a_generation() -> None:
     """Each node once, with its last time."""
-    freed = Freed()
+    freed: Freed[NodeName] = Freed()
     freed.note(N1, 1)
     freed.note(N2, 2)
     freed.note(N1, 3)

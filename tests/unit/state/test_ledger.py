@@ -557,7 +557,9 @@ def test_the_ledger_tells_nodes_pods_and_places() -> None:
     assert dict(ledger.pods) == {UNBOUND.uid: UNBOUND}
     assert ledger.reservation(UNBOUND.uid) == Reservation(N1, ROWS)
     assert ledger.holding(UNBOUND.uid) == holding
-    assert ledger.standing(UNBOUND.uid) == Standing(holding, Footing.RESERVED, (ROWS,))
+    assert ledger.standing(UNBOUND.uid) == Standing(
+        holding, Footing.RESERVED, (ROWS,), quota={GPU: Usage(1, 20_000, 30)}
+    )
     assert list(ledger.holdings_on(N1)) == [holding]
     assert list(ledger.holdings_on(N2)) == []
 
@@ -906,7 +908,11 @@ def test_audit_sees_what_a_pod_left_behind() -> None:
     """A charge without a pod; and counting anew ends it."""
     ledger = ledger_after(PodSeen(BOUND))
     del ledger._pods[BOUND.uid]
-    assert [each.recomputed for each in audit(ledger)] == [None]
+    left = [(each.subject, each.recomputed) for each in audit(ledger)]
+    assert left == [
+        (f"pod of uid {BOUND.uid}", None),
+        ("quota of namespace default", None),
+    ]
     ledger.apply(Recount())
     assert audit(ledger) == []
     assert used(ledger) == (0, 0, 0, 0)

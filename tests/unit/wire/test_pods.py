@@ -23,6 +23,7 @@ from extender.core.model import (
     Share,
     UnreadableAllocation,
 )
+from extender.core.quota_scopes import QuotaTraits
 from extender.errors import BadObject
 from extender.wire.pods import PodReader
 from tests.builders import pod
@@ -63,6 +64,7 @@ def test_pod_reads_as() -> None:
                 kubelet_slots=5,
             ),
         ),
+        quota_traits=QuotaTraits(is_best_effort=True),
     )
 
 
@@ -75,6 +77,7 @@ def test_absent_fields_have_defaults() -> None:
         name="p",
         node_name=None,
         containers=(Container("a", Lifetime.APP),),
+        quota_traits=QuotaTraits(is_best_effort=True),
     )
 
 

@@ -1,0 +1,157 @@
+"""``gpu-extender quota``: what namespaces hold, and what their quotas allow."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import orjson
+from rich.table import Table
+
+from extender.cli.options import (
+    device_config_option,
+    kinds_of,
+    optional_cluster_option,
+    output_option,
+    release_option,
+)
+from extender.cli.terminal import console as open_console
+from extender.cli.terminal import printable
+from extender.core.model import Release
+from extender.core.quota_room import LimitUse, Quota, ShownKey
+from extender.runtime import embed, read_once
+from extender.settings import SchedulingSettings, Settings
+from extender.state.quotas import Quotas
+
+
+@click.command()
+@optional_cluster_option
+@click.option(
+    "--kubeconfig",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Read the cluster of this file's current context.",
+)
+@click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    help="Only this one; otherwise every namespace with a quota of devices.",
+)
+@release_option
+@device_config_option
+@output_option
+def quota(
+    *,
+    cluster_files: tuple[Path, ...],
+    kubeconfig: Path | None,
+    namespace: str | None,
+    release: str,
+    device_config: Path | None,
+    output: str,
+) -> None:
+    """Show what each ResourceQuota allows of devices, and what is used of it.
+
+    A key limits.RESOURCE is enforced here: its use is what the pods that the object
+    counts are charged now. A key requests.RESOURCE is the API server's, and shown as
+    that has it: it never falls while a pod lives.
+
+    \b
+    Example:
+      kubectl get nodes,pods,resourcequotas -A -o json > /tmp/cluster.json
+      gpu-extender quota --cluster /tmp/cluster.json
+    """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
+    if bool(cluster_files) is (kubeconfig is not None):
+        raise click.UsageError("give exactly one of --cluster and --kubeconfig")
+    logging.basicConfig(level=logging.ERROR)  # warnings stand beside their quota
+    scheduling = SchedulingSettings(
+        kinds=kinds_of(device_config), release=Release(release)
+    )
+    settings = Settings(scheduling=scheduling)
+    if kubeconfig is None:
+        quotas = embed(cluster_files, settings).extender.ledger.quotas
+    else:
+        quotas = asyncio.run(read_once(kubeconfig, settings)).ledger.quotas
+    chosen = [
+        each
+        for each in quotas
+        if namespace in (None, each.namespace)
+        and (each.limits or each.shown or each.warnings)
+    ]
+    if output == "json":
+        shown = [_quota_json(each, quotas) for each in chosen]
+        click.echo(orjson.dumps({"quotas": shown}))
+    else:
+        _print(chosen, quotas)
+
+
+def _quota_json(quota: Quota, quotas: Quotas) -> dict[str, object]:
+    return {
+        "namespace": quota.namespace,
+        "name": quota.name,
+        "scopes": [_scope_text(quota, number) for number in range(len(quota.scopes))],
+        "limits": [_use_json(use) for use in quotas.uses(quota)],
+        "requests": [
+            {"key": key.key, "used": key.used or None, "limit": key.hard}
+            for key in quota.shown
+        ],
+        "warnings": list(quota.warnings),
+    }
+
+
+def _use_json(use: LimitUse) -> dict[str, object]:
+    return {
+        "key": use.limit.key,
+        "unit": use.limit.dimension.unit,
+        "used": use.used,
+        "limit": use.limit.most,
+    }
+
+
+def _scope_text(quota: Quota, number: int) -> str:
+    scope = quota.scopes[number]
+    values = f" {', '.join(sorted(scope.values))}" if scope.values else ""
+    operator = f" {scope.operator.value}" if values else ""
+    return f"{scope.scope.value}{operator}{values}"
+
+
+def _print(chosen: list[Quota], quotas: Quotas) -> None:
+    console = open_console()
+    if not chosen:
+        console.print("no quota of devices")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("namespace", overflow="fold")
+    table.add_column("quota", overflow="fold")
+    table.add_column("key", overflow="fold")
+    table.add_column("used", justify="right", no_wrap=True)
+    table.add_column("limit", justify="right", no_wrap=True)
+    table.add_column("unit", no_wrap=True)
+    for each in chosen:
+        names = printable(each.namespace), printable(each.name)
+        for number, line in enumerate(_lines(each, quotas)):
+            shown = names if number == 0 else ("", "")
+            table.add_row(*shown, *line)
+    console.print(table)
+    for each in chosen:
+        for number in range(len(each.scopes)):
+            text = f"{each.namespace}/{each.name} counts: {_scope_text(each, number)}"
+            console.print(printable(text))
+        for warning in each.warnings:
+            text = f"{each.namespace}/{each.name}: {warning}"
+            console.print(printable(f"warning: {text}"), style="yellow")
+    if any(each.shown for each in chosen):
+        console.print("* counted and enforced by kube-apiserver, in its own units")
+
+
+def _lines(quota: Quota, quotas: Quotas) -> Iterator[tuple[str, str, str, str]]:
+    for use in quotas.uses(quota):
+        most = "unreadable" if use.limit.most is None else str(use.limit.most)
+        yield printable(use.limit.key), str(use.used), most, use.limit.dimension.unit
+    for key in quota.shown:
+        yield _shown_line(key)
+
+
+def _shown_line(key: ShownKey) -> tuple[str, str, str, str]:
+    return printable(f"{key.key}*"), printable(key.used or "-"), printable(key.hard), ""

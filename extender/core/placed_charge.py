@@ -1,0 +1,83 @@
+"""What a placement charges a quota, on many nodes at once.
+
+The formula of `extender.core.quota.quota_charge`, over the cards that were chosen on
+each node; a property test holds the two together.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s
+from extender.core.cards import Cards
+from extender.core.mig import NO_INSTANCE
+from extender.core.mig_placement import Taken
+from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.placement import Placement
+from extender.core.rules import memory_needed
+
+
+def placed_charge(cards: Cards, request: PodRequest, placement: Placement) -> Int64s:
+    """Sum what each node's chosen cards hold in the largest phase; int64 (3, N).
+
+    Args:
+        cards: That the pod was placed on.
+        request: That was placed.
+        placement: Where it does not fit, the figures mean nothing. Of several nodes
+            with cards in MIG mode it may not tell the instances: place these one by
+            one.
+    """
+    nothing = np.zeros((3, cards.node_count), np.int64)
+    held = {
+        index: _held(cards, request, placement, index)
+        for index, asked in enumerate(request.containers)
+        if asked.count and placement.chosen[index] is not None
+    }
+    running = sum((kept for _, kept in held.values()), nothing)
+    most = running
+    for index, (while_it_runs, _) in held.items():
+        if request.lifetimes[index] is Lifetime.INIT:
+            most = np.maximum(most, running + while_it_runs)
+        else:
+            running = running + while_it_runs
+    charge: Int64s = np.maximum(most, running)
+    return charge
+
+
+def _held(
+    cards: Cards, request: PodRequest, placement: Placement, index: int
+) -> tuple[Int64s, Int64s]:
+    """Give what one container holds while it runs, and to the pod's end."""
+    asked, chosen = request.containers[index], placement.chosen[index]
+    taken = placement.taken.get(index)
+    if taken is not None:
+        return _taken(cards, asked, taken)
+    held = np.zeros((3, cards.node_count), np.int64)
+    if chosen is not None:
+        held[SLOTS] = chosen.sum(axis=0)
+        held[MEMORY] = (chosen * memory_needed(cards, asked)).sum(axis=0)
+        held[CORES] = held[SLOTS] * asked.core_percent
+    return held, np.zeros_like(held)
+
+
+def _taken(
+    cards: Cards, asked: ContainerRequest, taken: Sequence[Taken]
+) -> tuple[Int64s, Int64s]:
+    held = np.zeros((3, cards.node_count), np.int64)
+    kept = np.zeros_like(held)
+    memory_mib = memory_needed(cards, asked)
+    tables = cards.interned.mig_tables.by_code
+    for each in taken:
+        is_instance = each.chosen & (each.numbers != NO_INSTANCE)
+        is_whole = each.chosen & ~is_instance
+        held[SLOTS] += is_whole.sum(axis=0)
+        held[MEMORY] += (is_whole * memory_mib).sum(axis=0)
+        held[CORES] += is_whole.sum(axis=0) * asked.core_percent
+        kept[SLOTS] += is_instance.sum(axis=0)
+        for code in np.unique(cards.mig_codes[is_instance]).tolist():
+            at = is_instance & (cards.mig_codes == code)
+            numbers = np.where(at, each.numbers, 0)
+            table = tables[code]
+            kept[MEMORY] += (at * table.memory_mib[numbers]).sum(axis=0)
+            kept[CORES] += (at * table.core_percent[numbers]).sum(axis=0)
+    return held, kept

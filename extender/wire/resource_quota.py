@@ -1,0 +1,163 @@
+"""Kubernetes ResourceQuota objects, reduced to what concerns devices."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from extender.core.kind_set import Kinds
+from extender.core.kinds import Kind
+from extender.core.quota_room import (
+    Quota,
+    QuotaDimension,
+    QuotaLimit,
+    ShownKey,
+    dimension_of,
+)
+from extender.core.quota_scopes import QuotaScope, ScopeOperator, ScopeRequirement
+from extender.errors import BadObject, BadQuantity
+from extender.wire.memory_amounts import parse_memory
+from extender.wire.objects import (
+    JsonObject,
+    as_object,
+    list_at,
+    name_at,
+    object_at,
+    optional_text_at,
+    shown,
+)
+from extender.wire.quantity import parse_whole
+
+_LIMITS: Final = "limits."
+"""Keys that are enforced here. The API server counts none of an extended resource."""
+
+_REQUESTS: Final = "requests."
+"""Keys that the API server enforces; they are only shown."""
+
+_DEFAULT_NAMESPACE: Final = "default"
+
+
+def read_quota(obj: object, kinds: Kinds) -> Quota:
+    """Read a quota.
+
+    A quantity that cannot be read, has a fraction or is negative is neither 0 nor
+    without a limit: the key is kept, with the problem, and then no pod that needs any
+    of it is placed. A scope that is not known leaves no pod out, for the same reason.
+
+    Args:
+        obj: The JSON object.
+        kinds: Give resource names and factors.
+
+    Raises:
+        BadObject: Its structure is not a quota's; the error names the field.
+
+    Example:
+        >>> from extender.core.kinds import NVIDIA
+        >>> hard = {"limits.nvidia.com/gpumem": "10k", "pods": "4"}
+        >>> quota = read_quota(
+        ...     {"metadata": {"name": "q"}, "spec": {"hard": hard}}, Kinds([NVIDIA])
+        ... )
+        >>> [(limit.key, limit.most) for limit in quota.limits]
+        [('limits.nvidia.com/gpumem', 10000)]
+    """
+    quota = as_object(obj, "resourcequota")
+    metadata = object_at(quota, "metadata", "resourcequota")
+    spec = object_at(quota, "spec", "resourcequota")
+    status = object_at(quota, "status", "resourcequota")
+    hard = object_at(spec, "hard", "spec")
+    used = object_at(status, "used", "status")
+    warnings: list[str] = []
+    scopes = tuple(_scopes(spec, warnings))
+    limits, shown_keys = [], []
+    for key in sorted(hard):
+        resource = key.removeprefix(_LIMITS)
+        if key.startswith(_LIMITS) and resource in kinds.by_resource:
+            kind = kinds.by_resource[resource]
+            dimension = dimension_of(kind, resource)
+            if dimension is None:
+                warnings.append(
+                    f"{key} is not enforced: how much a percentage is depends on the "
+                    f"card; limit {kind.memory_resource} instead"
+                )
+                continue
+            limit = _limit(key, hard[key], kind, dimension)
+            if limit.problem:
+                warnings.append(f"{key}: {limit.problem}")
+            limits.append(limit)
+        elif key.removeprefix(_REQUESTS) in kinds.by_resource:
+            text, count = _text(hard[key]), _text(used.get(key))
+            shown_keys.append(ShownKey(key, text, count))
+    return Quota(
+        namespace=optional_text_at(metadata, "namespace", "metadata")
+        or _DEFAULT_NAMESPACE,
+        name=name_at(metadata, "name", "metadata"),
+        scopes=scopes,
+        limits=tuple(limits),
+        shown=tuple(shown_keys),
+        warnings=tuple(warnings),
+    )
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(shown(value))
+
+
+def _limit(
+    key: str, value: object, kind: Kind, dimension: QuotaDimension
+) -> QuotaLimit:
+    try:
+        return QuotaLimit(
+            key, kind.type_word, dimension, _amount(key, value, kind, dimension)
+        )
+    except BadQuantity as error:
+        problem = (
+            f"{error.value!r} is not {error.expected}; until it is, no pod that needs "
+            "any of it is placed"
+        )
+        return QuotaLimit(key, kind.type_word, dimension, None, problem)
+
+
+def _amount(key: str, value: object, kind: Kind, dimension: QuotaDimension) -> int:
+    if dimension is QuotaDimension.MEMORY:
+        amount = parse_memory(value, kind, key) * max(kind.memory_factor, 1)
+    else:
+        amount = parse_whole(value, key)
+    if amount < 0:
+        raise BadQuantity(key, shown(value), "0 or more")
+    return amount
+
+
+def _scopes(spec: JsonObject, warnings: list[str]) -> Iterator[ScopeRequirement]:
+    """List the scopes of both fields; a pod must be in each of them."""
+    for value in list_at(spec, "scopes", "spec"):
+        scope = _scope(value, warnings)
+        if scope is not None:
+            yield ScopeRequirement(scope)
+    selector = object_at(spec, "scopeSelector", "spec")
+    field = "spec.scopeSelector.matchExpressions"
+    for index, value in enumerate(
+        list_at(selector, "matchExpressions", "spec.scopeSelector")
+    ):
+        at = f"{field}[{index}]"
+        fields = as_object(value, at)
+        scope = _scope(fields.get("scopeName"), warnings)
+        if scope is None:
+            continue
+        operator = fields.get("operator")
+        if not isinstance(operator, str) or operator not in _OPERATORS:
+            raise BadObject(f"{at}.operator", shown(operator), _OPERATORS_TEXT)
+        values = list_at(fields, "values", at)
+        names = frozenset(each for each in values if isinstance(each, str))
+        if len(names) < len(set(map(str, values))):
+            raise BadObject(f"{at}.values", shown(values), "a list of strings")
+        yield ScopeRequirement(scope, ScopeOperator(operator), names)
+
+
+_SCOPES: Final = frozenset(each.value for each in QuotaScope)
+_OPERATORS: Final = frozenset(each.value for each in ScopeOperator)
+_OPERATORS_TEXT: Final = "In, NotIn, Exists or DoesNotExist"
+
+
+def _scope(value: object, warnings: list[str]) -> QuotaScope | None:
+    if isinstance(value, str) and value in _SCOPES:
+        return QuotaScope(value)
+    warnings.append(f"scope {shown(value)} is not known: it leaves no pod out")
+    return None
