@@ -59,7 +59,7 @@ def test_objects_grow_in_size_and_not_in_meaning() -> None:
     assert decode_node(shown_node, [NVIDIA]) == decode_node(node, [NVIDIA])
     read = reader.read(shown_pod)
     # As an API server shows it, it asks for CPU as well; only quotas look at that.
-    assert replace(read, traits=reader.read(pod).traits) == reader.read(pod)
+    assert replace(read, quota_traits=reader.read(pod).quota_traits) == reader.read(pod)
     assert len(orjson.dumps(shown_node)) > 5 * len(orjson.dumps(node))
     assert len(orjson.dumps(shown_pod)) > 3 * len(orjson.dumps(pod))
 
