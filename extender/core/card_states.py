@@ -17,7 +17,13 @@ from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.policies import card_order
-from extender.core.rules import Trial, memory_needed, passing
+from extender.core.rules import (
+    Trial,
+    cores_needed,
+    memory_needed,
+    passing,
+    slots_needed,
+)
 
 _CELLS_PER_STEP: Final = 500
 """Answers that cost as much as one step of the search."""
@@ -170,14 +176,14 @@ class CardStates:
         wants, policy = self.wants, self.wants.request.device_policy
         seen = cards.repeated(wants.state_count)
         used = seen.used
-        used[SLOTS] += wants.held.sum(axis=0)[:, np.newaxis]
         allowed = np.zeros(seen.exists.shape, np.int64)
         needed = [memory_needed(seen, asked) for asked in wants.distinct]
         for asked, held, memory_mib in zip(
             wants.distinct, wants.held[..., np.newaxis], needed, strict=True
         ):
+            used[SLOTS] += held * slots_needed(seen, asked)
             used[MEMORY] += held * memory_mib
-            used[CORES] += held * asked.core_percent
+            used[CORES] += held * cores_needed(seen, asked)
         all_open = np.broadcast_to(is_open, seen.exists.shape)
         for place, (asked, memory_mib) in enumerate(
             zip(wants.distinct, needed, strict=True)

@@ -1,8 +1,9 @@
 """Nodes and cards that are equal for a search, so that each is searched once."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from extender.core.arrays import Int64s, Mask
 from extender.core.cards import Cards
@@ -21,18 +22,18 @@ def card_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
         columns: int64 (K,); the nodes in question.
 
     Returns:
-        int64 (8, W, K).
+        int64 (8, W, K); one more where cards have profiles.
     """
     serves = is_open[:, columns]
-    fields = np.concatenate(
-        [
-            cards.capacity[..., columns],
-            cards.used[..., columns],
-            cards.numa_ranks[np.newaxis, :, columns],
-            serves[np.newaxis],
-        ],
-        dtype=np.int64,
-    )
+    looked_at: list[npt.NDArray[Any]] = [
+        cards.capacity[..., columns],
+        cards.used[..., columns],
+        cards.numa_ranks[np.newaxis, :, columns],
+        serves[np.newaxis],
+    ]
+    if cards.interned.profiles.has_words:
+        looked_at.append(cards.profile_codes[np.newaxis, :, columns])
+    fields = np.concatenate(looked_at, dtype=np.int64)
     fields *= serves
     return fields
 

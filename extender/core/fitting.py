@@ -4,7 +4,8 @@
 with a container that does not fit, though each would on its own, other choices before
 it may have left room: there `extender.core.search` looks for them, node by node.
 
-Outside the search are cards in MIG mode, and how cards are linked.
+Outside the search are cards in MIG mode, containers that get several cards in a row,
+and how cards are linked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ from extender.core.model import Lifetime, PodRequest
 from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
 from extender.core.prospects import worth_a_search
 from extender.core.reasons import CODES, Reason
-from extender.core.rules import memory_needed
+from extender.core.rules import share_needed
 from extender.core.search import Assignment, Search
 
 _MOST_CONTAINERS: Final = 60
@@ -103,6 +104,8 @@ def search_refused(
         budget: For the search.
     """
     is_cut_short = np.zeros(cards.node_count, np.bool_)
+    if request.wants_neighbours:
+        return Fit(placement, is_cut_short)
     if cards.has_mig and refused.size:
         placement = _packed(cards, request, placement, refused)
         refused = refused[~placement.fits[refused]]
@@ -172,7 +175,7 @@ def fit_with_fewest_cards(
     wants = Wants(request)
     is_open = open_cards(cards, request)
     is_outside = _is_too_large(wants, cards, budget) or (is_open & cards.is_mig).any()
-    if not extra or is_outside:
+    if not extra or is_outside or request.wants_neighbours:
         return placement
     kinds = _Kinds(cards, is_open, column, CardStates(wants))
     search = Search(kinds.states, budget)
@@ -353,8 +356,7 @@ class _Placing:
     def _share(self, index: int, position: int, column: int) -> Int64s:
         """Tell what a container holds of a card: int64 (3,)."""
         asked = self._request.containers[index]
-        memory_mib = memory_needed(self._cards, asked)[position, column]
-        return np.array([1, memory_mib, asked.core_percent], np.int64)
+        return share_needed(self._cards, asked, position, column)
 
     def give_up(self, columns: Int64s) -> None:
         """Refuse nodes as a whole, since the steps ran out."""

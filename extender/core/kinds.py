@@ -53,6 +53,14 @@ class RequestRule(Enum):
     CORES_IN_SOFTWARE = "cores in software"
     """Cores can be named only where the pod asks for sharing in software."""
 
+    COUNT_OR_CORES = "count or cores"
+    """A container names devices, and gets them whole, or cores; memory is not
+    counted."""
+
+    PROFILE = "profile"
+    """A container names slots of one device, or memory and cores, and gets the profile
+    that has them."""
+
     SHARED_EQUALLY = "shared equally"
     """Containers on one device have the same memory."""
 
@@ -65,6 +73,8 @@ class SideAnnotations(Enum):
     MTHREADS = "mthreads"
     METAX_SGPU = "metax sgpu"
     KUNLUN = "kunlun"
+    AWS_NEURON = "aws neuron"
+    ENFLAME_DRS = "enflame drs"
 
 
 class RegisterForm(Enum):
@@ -76,6 +86,9 @@ class RegisterForm(Enum):
     METAX = "metax"
     """MetaX' own JSON."""
 
+    ENFLAME_DRS = "enflame drs"
+    """Enflame's own JSON: cards, and the profiles that all of them have."""
+
 
 class MemoryNotation(Enum):
     """How a container writes an amount of memory."""
@@ -85,6 +98,10 @@ class MemoryNotation(Enum):
 
     GIB_OR_BYTES = "GiB or bytes"
     """A bare number is GiB, one with a suffix bytes; either becomes MiB."""
+
+    GB_OR_MIB = "GB or MiB"
+    """A whole number of GB; of MiB where it is more than twice what the largest profile
+    of the card has in GB. `extender.core.profiles` tells that apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +130,8 @@ class CapacityCards:
             cards share equally; None where `memory_mib` counts.
         memory_mib: Of each card.
         core_percent: Of each card.
+        core_resource: Whose capacity has to be as many as `core_percent` of all cards;
+            None where it need not be named.
         numa_nodes: Over which the cards are spread, in order of their index.
     """
 
@@ -123,14 +142,14 @@ class CapacityCards:
     memory_resource: str | None = None
     memory_mib: int = 0
     core_percent: int = 100
+    core_resource: str | None = None
     numa_nodes: int = 1
 
     @property
     def resources(self) -> tuple[str, ...]:
         """What of the node's capacity is read."""
-        if self.memory_resource is None:
-            return (self.resource,)
-        return (self.resource, self.memory_resource)
+        named = (self.resource, self.memory_resource, self.core_resource)
+        return tuple([each for each in named if each is not None])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,6 +292,27 @@ class Kind:
     whole_card_cores: int = 100
     """All cores of a device, in the unit of `core_resource`."""
 
+    amounts_alone: bool = False
+    """Whether a container may name memory or cores without a count."""
+
+    tells_cores_apart: bool = False
+    """Whether rows say which cores of a device are given, as bits, and not how many."""
+
+    gives_neighbours: bool = False
+    """Whether several devices of a container stand in a row; see
+    `extender.core.neighbours`."""
+
+    ring_label: str | None = None
+    """Node label: its devices form a ring where `ring_word` is in it, whatever the
+    case."""
+
+    ring_word: str = ""
+    """For `ring_label`."""
+
+    slots_annotation: str | None = None
+    """Pod annotation: tells how many slots each container's share takes, where that is
+    not always one."""
+
     not_served: str = ""
     """Why no request for it can be honoured: completes "is not". Empty where they
     can."""
@@ -311,7 +351,14 @@ class Kind:
     @property
     def counts_memory(self) -> bool:
         """Whether a share holds memory; else 0 in a row is no fault."""
-        return RequestRule.COUNT_ALONE not in self.rules
+        return not {RequestRule.COUNT_ALONE, RequestRule.COUNT_OR_CORES} & {*self.rules}
+
+    @property
+    def kubelet_resources(self) -> tuple[str, ...]:
+        """Resources that kubelet has device ids of; kube-scheduler counts them."""
+        if RequestRule.COUNT_OR_CORES in self.rules and self.core_resource is not None:
+            return (self.count_resource, self.core_resource)
+        return (self.count_resource,)
 
     @property
     def memory_unit(self) -> str:
@@ -323,6 +370,8 @@ class Kind:
         """
         if self.memory_notation is MemoryNotation.GIB_OR_BYTES:
             return "GiB, or bytes with a suffix"
+        if self.memory_notation is MemoryNotation.GB_OR_MIB:
+            return "GB, or MiB where it is far above the largest profile"
         return "MiB" if self.memory_factor <= 1 else f"{self.memory_factor} MiB"
 
 

@@ -194,10 +194,9 @@ def _refusals(trial: Trial) -> Codes:
 def _take(trial: Trial, offers: MigOffers, chosen: Mask, state: State) -> Taken:
     """Add to `state`, which is the caller's own, what is taken."""
     is_mig = trial.cards.is_mig
-    cores = np.int64(trial.request.core_percent)
-    state.used[SLOTS] += chosen
+    state.used[SLOTS] += chosen * trial.slots
     state.used[MEMORY] += chosen * np.where(is_mig, offers.memory_mib, trial.memory_mib)
-    state.used[CORES] += chosen * np.where(is_mig, offers.core_percent, cores)
+    state.used[CORES] += chosen * np.where(is_mig, offers.core_percent, trial.cores)
     np.bitwise_or(state.slices, offers.bits, out=state.slices, where=chosen)
     return Taken(chosen, offers.numbers)
 

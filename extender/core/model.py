@@ -7,6 +7,7 @@ from typing import Final, NewType, Self
 
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.mig import MIG_MODE, MigInstance, MigProfiles
+from extender.core.profiles import CardProfiles, ProfileWish
 
 KindWord = str
 """`Kind.type_word`, which names a kind of device."""
@@ -105,7 +106,7 @@ Charge = Mapping[DeviceUUID, Usage]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One container's hold on one device; it takes one slot there.
+    """One container's hold on one device.
 
     Attributes:
         device_uuid: The device.
@@ -116,6 +117,9 @@ class Share:
             kind that gives back nothing earlier.
         instance: The part of the device that it is; None where it is no part of its
             own, as on every device that is not in MIG mode.
+        slots: That it takes there; more than one of a profile alone.
+        cores: Which cores of the device it has, as bits, of a kind that tells them
+            apart; then `core_percent` is how many. Else 0.
     """
 
     device_uuid: DeviceUUID
@@ -124,6 +128,8 @@ class Share:
     kind: KindWord
     is_kept: bool = False
     instance: MigInstance | None = None
+    slots: int = 1
+    cores: int = 0
 
 
 Row = tuple[Share, ...]
@@ -264,7 +270,8 @@ class Sharing(Enum):
     """Each has the same memory there."""
 
     BY_SLOT = "by slot"
-    """Nothing: slots must do. A request asks for no memory and no cores."""
+    """Nothing: slots must do, and cores where they are asked for. A request asks for
+    no memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +285,9 @@ class ContainerRequest:
             when `memory_mib` is None. Range 0 to 100.
         core_percent: Percent of one device, per device. Range 0 to 100.
         sharing: What others on the device must agree on.
+        profile: What it asks for instead of memory and cores, where the device tells
+            which parts it can be cut into; None elsewhere.
+        names_cores: Whether the container names cores, and not devices.
     """
 
     count: int = 0
@@ -285,6 +295,8 @@ class ContainerRequest:
     memory_percent: int = 0
     core_percent: int = 0
     sharing: Sharing = field(default=Sharing.BY_AMOUNT, repr=False)
+    profile: ProfileWish | None = field(default=None, repr=False)
+    names_cores: bool = field(default=False, repr=False)
 
 
 NO_REQUEST: Final = ContainerRequest()
@@ -348,6 +360,9 @@ class PodRequest:
         in_software: Whether it asks for sharing in software, of a kind whose driver
             cuts devices otherwise.
         inits_return: Whether what an init holds is free once it exits.
+        tells_cores_apart: Whether an allocation says which cores of a device are given,
+            and not how many.
+        gets_neighbours: Whether several devices of a container stand in a row.
     """
 
     kind: KindWord
@@ -359,11 +374,18 @@ class PodRequest:
     kubelet_slots: int = 0
     in_software: bool = False
     inits_return: bool = True
+    tells_cores_apart: bool = False
+    gets_neighbours: bool = False
 
     @property
     def asks_for_devices(self) -> bool:
         """Whether any container asks for a device."""
         return any(container.count for container in self.containers)
+
+    @property
+    def wants_neighbours(self) -> bool:
+        """Whether some container gets several devices, which must stand in a row."""
+        return self.gets_neighbours and any(each.count > 1 for each in self.containers)
 
     @property
     def inits_ask_for_devices(self) -> bool:
@@ -466,6 +488,8 @@ class Device:
         mode: Mode word, such as ``hami-core`` or ``mig``; may be empty.
         numa_node: Which of the node's NUMA nodes it is at.
         mig_profiles: What it can be cut into, in MIG mode.
+        profiles: What its driver cuts it into, where a container asks for a profile.
+        minor: Of its device file, where its plugin is told that.
     """
 
     device_uuid: DeviceUUID
@@ -477,6 +501,8 @@ class Device:
     mode: str = ""
     numa_node: int = 0
     mig_profiles: MigProfiles = ()
+    profiles: CardProfiles = ()
+    minor: str = ""
 
     @property
     def is_mig(self) -> bool:

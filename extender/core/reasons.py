@@ -44,6 +44,10 @@ class Reason(Enum):
     CARD_QUARANTINED = "CardHeldByUnreadableAllocation"
     """Ours: an unreadable allocation names it, so it counts as full."""
 
+    CARD_PROFILE_MISMATCH = "CardProfileMismatch"
+    """Ours: it cannot be cut into a part of the size that is asked. HAMi says
+    ModeNotFit."""
+
     CARD_SLOTS_EXHAUSTED = "CardTimeSlicingExhausted"
     CARD_INSUFFICIENT_MEMORY = "CardInsufficientMemory"
     CARD_SHARED_UNEQUALLY = "CardSharedUnequally"

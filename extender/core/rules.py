@@ -24,6 +24,7 @@ from extender.core.model import (
     Selection,
     Sharing,
 )
+from extender.core.profiles import ProfileWish, profile_amounts
 from extender.core.reasons import CODES, Reason
 
 WHOLE_CARD_PERCENT: Final = 100
@@ -50,13 +51,25 @@ class Trial:
     memory_mib: Int64s
     offers: MigOffers | None = None
 
+    @property
+    def slots(self) -> Int64s | np.int64:
+        """What one share takes of each card's slots."""
+        return slots_needed(self.cards, self.request)
+
+    @property
+    def cores(self) -> Int64s | np.int64:
+        """What one share takes of each card's cores."""
+        return cores_needed(self.cards, self.request)
+
 
 def memory_needed(cards: Cards, request: ContainerRequest) -> Int64s:
     """Resolve a request's memory on each card; int64 (W, N), read-only.
 
     Percents of a card in MIG mode are those of its largest instance: no container can
-    get more of it.
+    get more of it. A card without the profile that is wished gives 0.
     """
+    if request.profile is not None:
+        return _of_profile(cards, request.profile, MEMORY)
     if request.memory_mib is not None:
         return np.broadcast_to(np.int64(request.memory_mib), cards.exists.shape)
     whole = cards.capacity[MEMORY]
@@ -65,6 +78,46 @@ def memory_needed(cards: Cards, request: ContainerRequest) -> Int64s:
         whole = np.where(largest > 0, np.minimum(whole, largest), whole)
     needed: Int64s = whole * request.memory_percent // 100
     return needed
+
+
+def slots_needed(cards: Cards, request: ContainerRequest) -> Int64s | np.int64:
+    """Resolve the slots of one share: 1, or those of a profile; int64 (W, N).
+
+    A card without the profile that is wished gives 0.
+    """
+    if request.profile is None:
+        return np.int64(1)
+    return _of_profile(cards, request.profile, SLOTS)
+
+
+def cores_needed(cards: Cards, request: ContainerRequest) -> Int64s | np.int64:
+    """Resolve the cores of one share: as named, or those of a profile; int64 (W, N).
+
+    A card without the profile that is wished gives 0.
+    """
+    if request.profile is None:
+        return np.int64(request.core_percent)
+    return _of_profile(cards, request.profile, CORES)
+
+
+def share_needed(
+    cards: Cards, request: ContainerRequest, position: int, column: int
+) -> Int64s:
+    """Resolve one share on one card: int64 (3,)."""
+    needed = (
+        slots_needed(cards, request),
+        memory_needed(cards, request),
+        cores_needed(cards, request),
+    )
+    shape = cards.exists.shape
+    at = position, column
+    return np.array([np.broadcast_to(each, shape)[at] for each in needed], np.int64)
+
+
+def _of_profile(cards: Cards, wish: ProfileWish, dimension: int) -> Int64s:
+    by_table = profile_amounts(cards.interned.profiles.by_code, wish)
+    found: Int64s = by_table[dimension][cards.profile_codes]
+    return found
 
 
 # The card, whatever its use.
@@ -136,12 +189,26 @@ def card_held_exclusively(cards: Cards, _selection: Selection) -> Mask:
     return refused
 
 
-# The card, by what is held on it.
+# The card, by what is held on it, and by what it can be cut into.
+
+
+def card_profile_mismatch(trial: Trial) -> Mask | None:
+    """Refuse cards that have no profile as it is wished.
+
+    Source: HAMi's Fit of enflame, which says ModeNotFit of the node.
+    """
+    if trial.request.profile is None:
+        return None
+    refused: Mask = trial.slots == 0
+    return refused
 
 
 def card_slots_exhausted(trial: Trial) -> Mask:
     """Refuse cards that already serve as many containers as they may."""
-    refused: Mask = trial.used[SLOTS] >= trial.cards.capacity[SLOTS]
+    used, capacity = trial.used[SLOTS], trial.cards.capacity[SLOTS]
+    refused: Mask = used >= capacity
+    if trial.request.profile is not None:
+        refused |= used + trial.slots > capacity
     return refused
 
 
@@ -182,7 +249,7 @@ def card_shared_unequally(trial: Trial) -> Mask | None:
 def card_insufficient_core(trial: Trial) -> Mask:
     """Refuse cards with too little compute left."""
     free = trial.cards.capacity[CORES] - trial.used[CORES]
-    refused: Mask = free < trial.request.core_percent
+    refused: Mask = free < trial.cores
     return _unless_mig(trial.cards, refused)
 
 
@@ -197,7 +264,7 @@ def card_exclusive_conflict(trial: Trial) -> Mask | None:
 
 def card_compute_exhausted(trial: Trial) -> Mask | None:
     """Refuse cards whose compute is taken whole when the request names no cores."""
-    if trial.request.core_percent:
+    if trial.request.core_percent or trial.request.profile is not None:
         return None
     capacity = trial.cards.capacity[CORES]
     refused: Mask = (capacity > 0) & (trial.used[CORES] >= capacity)
@@ -238,6 +305,7 @@ CARD_RULES: Final[
 """Asked once per pod. None means that the rule has nothing to say."""
 
 USE_RULES: Final[tuple[tuple[Reason, Callable[[Trial], Mask | None]], ...]] = (
+    (Reason.CARD_PROFILE_MISMATCH, card_profile_mismatch),
     (Reason.CARD_SLOTS_EXHAUSTED, card_slots_exhausted),
     (Reason.CARD_EXCLUSIVE_CONFLICT, card_in_use),
     (Reason.CARD_INSUFFICIENT_MEMORY, card_insufficient_memory),

@@ -23,7 +23,7 @@ from extender.core.model import (
 )
 from extender.core.placement import NO_CONTAINER, Placement
 from extender.core.reasons import REASON_OF, Reason
-from extender.core.rules import memory_needed
+from extender.core.rules import share_needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,6 @@ def _verdict(
 def _card_verdicts(
     cards: Cards, placement: Placement, asked: ContainerRequest
 ) -> tuple[CardVerdict, ...]:
-    memory_mib = memory_needed(cards, asked)
     free = cards.capacity - placement.used_at_refusal
     return tuple(
         CardVerdict(
@@ -204,11 +203,7 @@ def _card_verdicts(
                 int(free[MEMORY, position, 0]),
                 int(free[CORES, position, 0]),
             ),
-            Usage(
-                1,
-                int(memory_mib[position, 0]),
-                asked.core_percent,
-            ),
+            Usage(*share_needed(cards, asked, position, 0).tolist()),
         )
         for position in range(int(cards.card_counts[0]))
     )

@@ -57,6 +57,8 @@ def binding_annotations(
             unix_seconds=now,
             unix_nanoseconds=int(unix_seconds * _NANOSECONDS),
             in_software=request.in_software,
+            container_names=tuple(one.name for one in pod.containers),
+            names_cores=any(each.names_cores for each in request.containers),
         )
         annotations.update(side_annotations(bound))
     return annotations

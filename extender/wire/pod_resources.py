@@ -8,7 +8,7 @@ from typing import Final
 from extender.core.claims import ResourceClaim
 from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, NO_REQUEST, Container, ContainerRequest
-from extender.core.requests import container_request
+from extender.core.requests import container_request, devices_named
 from extender.errors import BadQuantity
 from extender.wire.kind_annotations import annotation_problem, shares_in_software
 from extender.wire.memory_amounts import parse_memory
@@ -39,13 +39,15 @@ class ReadRequests:
 
     Attributes:
         asked: What is asked; nothing by any container when there is a problem.
-        counts: Devices that each container names, as far as that can be read: what
-            kubelet and the allocation go by, whatever else is wrong.
+        counts: Devices that each container gets, as far as that can be read: what the
+            allocation goes by, whatever else is wrong.
+        ids: Device ids that kubelet gives each container; of most kinds as many.
         problem: The first quantity that cannot be honoured.
     """
 
     asked: tuple[ContainerRequest, ...]
     counts: tuple[int, ...]
+    ids: tuple[int, ...]
     problem: str | None
 
 
@@ -82,14 +84,17 @@ def read_requests(
     in_software = shares_in_software(annotations, kind)
     asked: list[ContainerRequest] = []
     counts: list[int] = []
+    ids: list[int] = []
     problem: str | None = None
     for one in declared:
         amounts = _Amounts(one)
         count: int | None = None
+        devices = 0
         request = NO_REQUEST
         if amounts.names_any:
             try:
                 count = amounts.of(kind.count_resource)
+                devices = count if count and 0 < count <= MAX_INT32 else 0
                 claim = ResourceClaim(
                     count,
                     amounts.memory(kind),
@@ -97,15 +102,19 @@ def read_requests(
                     amounts.of(kind.core_resource),
                     in_software,
                 )
+                if kind.amounts_alone:
+                    devices = devices_named(claim, kind)
                 request = container_request(claim, kind, one.container.name)
             except BadQuantity as error:
                 problem = problem or str(error)
         asked.append(request)
-        counts.append(count if count and 0 < count <= MAX_INT32 else 0)
+        counts.append(devices)
+        ids.append(count if count and 0 < count <= MAX_INT32 else 0)
     if problem is None and any(counts):
         problem = annotation_problem(annotations, kind)
         problem = problem or _several_containers(kind, declared, counts)
-    return ReadRequests(tuple(asked), tuple(counts), problem)
+        problem = problem or _devices_beside_cores(kind, declared, asked)
+    return ReadRequests(tuple(asked), tuple(counts), tuple(ids), problem)
 
 
 def _several_containers(
@@ -123,6 +132,32 @@ def _several_containers(
     return (
         f"containers {names}: both ask for {kind.count_resource}, and its device "
         "plugin is told the cards of one container of a pod"
+    )
+
+
+def _devices_beside_cores(
+    kind: Kind,
+    declared: Sequence[DeclaredContainer],
+    asked: Sequence[ContainerRequest],
+) -> str | None:
+    """Tell that some containers name devices and others cores, of such a kind.
+
+    Its plugin is told one list of numbers for the pod, and whether they are cores.
+    """
+    if not kind.tells_cores_apart:
+        return None
+    named = [
+        (each.names_cores, one.container.name)
+        for one, each in zip(declared, asked, strict=True)
+        if each.count
+    ]
+    by_word = dict(named)
+    if len(by_word) == 1:
+        return None
+    return (
+        f"container {by_word[True]!r}: asks for {kind.core_resource}, and container "
+        f"{by_word[False]!r} for {kind.count_resource}: its device plugin is told one "
+        "of both of a pod"
     )
 
 
