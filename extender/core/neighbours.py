@@ -68,7 +68,7 @@ def chosen_run(starts: Mask, preferred: Mask | None, count: int) -> Mask:
     """
     rank: Int64s = starts.astype(np.int64)
     if preferred is not None:
-        for offset in range(count):
+        for offset in range(min(count, len(rank))):
             rank[: len(rank) - offset] += preferred[offset:]
         rank = (rank + 1) * starts
     first = rank.argmax(axis=0)

@@ -94,7 +94,9 @@ def devices_named(claim: ResourceClaim, kind: Kind) -> int:
     """
     count = claim.count or 0
     if RequestRule.PROFILE in kind.rules:
-        return int(count > 0 or (claim.memory or 0) > 0 or (claim.cores or 0) > 0)
+        amounts = (claim.memory, claim.cores)
+        named = amounts if claim.count is None else (claim.count,)
+        return int(any(each is not None and each > 0 for each in named))
     if RequestRule.COUNT_OR_CORES in kind.rules and claim.count is None:
         cores = claim.cores or 0
         count = max(cores // kind.whole_card_cores, int(cores > 0))

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from extender.core.claims import ResourceClaim
 from extender.core.kinds import Kind, RequestRule
 from extender.core.model import MAX_INT32, ContainerRequest, Sharing
-from extender.core.requests import container_request
+from extender.core.profiles import ProfileWish
+from extender.core.requests import container_request, devices_named
 from extender.errors import BadDeviceConfig, BadQuantity
 from extender.wire.device_config import read_device_config
 from tests.shipped import SHIPPED, SHIPPED_FILE
@@ -47,7 +48,7 @@ def test_claim_is_refused_by_name_or_fits_the_kind(
         assert container == "container 'train'"
         assert resource in kind.resources
         return
-    assert request.count == (claim.count or 0)
+    assert request.count == devices_named(claim, kind)
     if request.count:
         assert complaints(kind, claim, request) == []
 
@@ -65,7 +66,8 @@ def complaints(
         "memory out of range": not 0 <= (request.memory_mib or 0) <= MAX_INT32,
         "cores out of range": not 0 <= request.core_percent <= kind.whole_card_cores,
         "less memory than is named": request.memory_mib is not None
-        and RequestRule.COUNT_ALONE not in rules
+        and kind.counts_memory
+        and request.profile is None
         and request.memory_mib < min(named_mib, kind.whole_card_mib or named_mib),
         "a size that cannot be cut": bool(kind.memory_sizes)
         and not is_whole
@@ -82,7 +84,15 @@ def complaints(
         and request.count not in kind.counts,
         "half a module": RequestRule.COUNT_EVEN in rules and request.count % 2 == 1,
         "memory of 0": request.memory_mib == 0
-        and request.sharing is not Sharing.BY_SLOT,
+        and request.sharing is not Sharing.BY_SLOT
+        and request.profile is None,
+        "a profile of nothing": request.profile == ProfileWish(),
+        "other cores than are named": RequestRule.COUNT_OR_CORES in rules
+        and claim.cores is not None
+        and request.count * request.core_percent != claim.cores,
+        "a part of a device that is counted": RequestRule.COUNT_OR_CORES in rules
+        and claim.cores is None
+        and request.core_percent != kind.whole_card_cores,
     }
     return [text for text, is_so in wrong.items() if is_so]
 
