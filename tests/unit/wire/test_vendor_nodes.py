@@ -345,7 +345,10 @@ BAD_DRS: dict[str, tuple[object, str]] = {
     "no JSON": ("{", ": '{' is not JSON"),
     "a list": ([], ": a list is not an object"),
     "no profiles": ({"devices": [CARD]}, ".profiles: missing or null"),
-    "no profile": ({"devices": [CARD], "profiles": {}}, ".profiles: an object is not an"),
+    "no profile": (
+        {"devices": [CARD], "profiles": {}},
+        ".profiles: an object is not",
+    ),
     "a profile of another form": (
         {"devices": [CARD], "profiles": {"3g": "1"}},
         ".profiles: '3g' is not a profile such as 3g.20gb",
