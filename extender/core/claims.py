@@ -1,6 +1,7 @@
 """What a container names in its resources, before it means anything."""
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +22,6 @@ class ResourceClaim:
     percentage: int | None = None
     cores: int | None = None
     shares_in_software: bool = False
+
+
+NO_CLAIM: Final = ResourceClaim()

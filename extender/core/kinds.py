@@ -65,6 +65,11 @@ class RequestRule(Enum):
     """Containers on one device have the same memory."""
 
 
+_WITHOUT_MEMORY: Final = frozenset(
+    (RequestRule.COUNT_ALONE, RequestRule.COUNT_OR_CORES)
+)
+
+
 class SideAnnotations(Enum):
     """What a vendor's plugin reads besides rows; `extender.wire.side_annotations`."""
 
@@ -351,7 +356,7 @@ class Kind:
     @property
     def counts_memory(self) -> bool:
         """Whether a share holds memory; else 0 in a row is no fault."""
-        return not {RequestRule.COUNT_ALONE, RequestRule.COUNT_OR_CORES} & {*self.rules}
+        return _WITHOUT_MEMORY.isdisjoint(self.rules)
 
     @property
     def kubelet_resources(self) -> tuple[str, ...]:

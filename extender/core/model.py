@@ -287,7 +287,6 @@ class ContainerRequest:
         sharing: What others on the device must agree on.
         profile: What it asks for instead of memory and cores, where the device tells
             which parts it can be cut into; None elsewhere.
-        names_cores: Whether the container names cores, and not devices.
     """
 
     count: int = 0
@@ -296,7 +295,6 @@ class ContainerRequest:
     core_percent: int = 0
     sharing: Sharing = field(default=Sharing.BY_AMOUNT, repr=False)
     profile: ProfileWish | None = field(default=None, repr=False)
-    names_cores: bool = field(default=False, repr=False)
 
 
 NO_REQUEST: Final = ContainerRequest()

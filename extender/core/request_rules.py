@@ -252,9 +252,7 @@ def count_or_cores(_request: ContainerRequest, asking: Asking) -> ContainerReque
     if rest and count:
         all_or_few = f"1, or a multiple of {whole}: a device has {whole}"
         raise asking.refused(kind.core_resource, cores, all_or_few)
-    return ContainerRequest(
-        count or 1, 0, 0, rest or whole, Sharing.BY_SLOT, names_cores=True
-    )
+    return ContainerRequest(count or 1, 0, 0, rest or whole, Sharing.BY_SLOT)
 
 
 def profile(_request: ContainerRequest, asking: Asking) -> ContainerRequest:

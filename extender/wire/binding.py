@@ -58,7 +58,7 @@ def binding_annotations(
             unix_nanoseconds=int(unix_seconds * _NANOSECONDS),
             in_software=request.in_software,
             container_names=tuple(one.name for one in pod.containers),
-            names_cores=any(each.names_cores for each in request.containers),
+            device_ids=request.kubelet_slots,
         )
         annotations.update(side_annotations(bound))
     return annotations

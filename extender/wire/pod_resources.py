@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from extender.core.claims import ResourceClaim
+from extender.core.claims import NO_CLAIM, ResourceClaim
 from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, NO_REQUEST, Container, ContainerRequest
 from extender.core.requests import container_request, devices_named
@@ -89,12 +89,11 @@ def read_requests(
     for one in declared:
         amounts = _Amounts(one)
         count: int | None = None
-        devices = 0
+        claim = NO_CLAIM
         request = NO_REQUEST
         if amounts.names_any:
             try:
                 count = amounts.of(kind.count_resource)
-                devices = count if count and 0 < count <= MAX_INT32 else 0
                 claim = ResourceClaim(
                     count,
                     amounts.memory(kind),
@@ -102,18 +101,21 @@ def read_requests(
                     amounts.of(kind.core_resource),
                     in_software,
                 )
-                if kind.amounts_alone:
-                    devices = devices_named(claim, kind)
                 request = container_request(claim, kind, one.container.name)
             except BadQuantity as error:
                 problem = problem or str(error)
+                claim = ResourceClaim(count) if claim is NO_CLAIM else claim
         asked.append(request)
-        counts.append(devices)
         ids.append(count if count and 0 < count <= MAX_INT32 else 0)
+        if kind.amounts_alone:
+            counts.append(devices_named(claim, kind))
+    if not kind.amounts_alone:
+        counts = ids
     if problem is None and any(counts):
         problem = annotation_problem(annotations, kind)
         problem = problem or _several_containers(kind, declared, counts)
-        problem = problem or _devices_beside_cores(kind, declared, asked)
+        if problem is None and kind.tells_cores_apart:
+            problem = _devices_beside_cores(kind, declared, counts, ids)
     return ReadRequests(tuple(asked), tuple(counts), tuple(ids), problem)
 
 
@@ -138,26 +140,24 @@ def _several_containers(
 def _devices_beside_cores(
     kind: Kind,
     declared: Sequence[DeclaredContainer],
-    asked: Sequence[ContainerRequest],
+    counts: Sequence[int],
+    ids: Sequence[int],
 ) -> str | None:
     """Tell that some containers name devices and others cores, of such a kind.
 
     Its plugin is told one list of numbers for the pod, and whether they are cores.
     """
-    if not kind.tells_cores_apart:
-        return None
-    named = [
-        (each.names_cores, one.container.name)
-        for one, each in zip(declared, asked, strict=True)
-        if each.count
-    ]
-    by_word = dict(named)
-    if len(by_word) == 1:
+    names_devices = {
+        bool(named): one.container.name
+        for one, count, named in zip(declared, counts, ids, strict=True)
+        if count
+    }
+    if len(names_devices) == 1:
         return None
     return (
-        f"container {by_word[True]!r}: asks for {kind.core_resource}, and container "
-        f"{by_word[False]!r} for {kind.count_resource}: its device plugin is told one "
-        "of both of a pod"
+        f"container {names_devices[False]!r}: asks for {kind.core_resource}, and "
+        f"container {names_devices[True]!r} for {kind.count_resource}: its device "
+        "plugin is told one of both of a pod"
     )
 
 

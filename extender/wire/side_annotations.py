@@ -28,7 +28,8 @@ class Bound:
         unix_nanoseconds: When, for plugins that tell pods apart by it.
         in_software: The pod asks for sharing in software, of a kind that can do both.
         container_names: One per row.
-        names_cores: The pod's containers name cores, and not devices.
+        device_ids: Of the kind's count, that kubelet sets aside for the pod; 0 where
+            its containers name cores alone.
     """
 
     kind: Kind
@@ -39,7 +40,7 @@ class Bound:
     unix_nanoseconds: int
     in_software: bool = False
     container_names: tuple[str, ...] = ()
-    names_cores: bool = False
+    device_ids: int = 0
 
     @property
     def shares(self) -> tuple[Share, ...]:
@@ -139,7 +140,7 @@ def _aws_neuron(bound: Bound) -> dict[str, str]:
     per_device = bound.kind.whole_card_cores
     for share in bound.shares:
         index = bound.devices[share.device_uuid].index
-        if bound.names_cores:
+        if not bound.device_ids:
             cores = [core for core in range(per_device) if share.cores >> core & 1]
             numbers += [index * per_device + core for core in cores]
         else:
@@ -150,7 +151,7 @@ def _aws_neuron(bound: Bound) -> dict[str, str]:
         "NEURON_ALLOCATED": "false",
         "aws.amazon.com/predicate-node": bound.node_name,
     }
-    if bound.names_cores and bound.kind.core_resource is not None:
+    if not bound.device_ids and bound.kind.core_resource is not None:
         written["NEURON_RESOURCE_TYPE"] = bound.kind.core_resource
     return written
 

@@ -32,11 +32,9 @@ def drs(wish: ProfileWish) -> ContainerRequest:
     return ContainerRequest(1, 0, 0, 0, profile=wish)
 
 
-def neuron(count: int, cores: int, *, names_cores: bool = False) -> ContainerRequest:
+def neuron(count: int, cores: int) -> ContainerRequest:
     """Ask for so many cores of each device."""
-    return ContainerRequest(
-        count, 0, 0, cores, Sharing.BY_SLOT, names_cores=names_cores
-    )
+    return ContainerRequest(count, 0, 0, cores, Sharing.BY_SLOT)
 
 
 ALONE = ContainerRequest(2, 0, 0, 0, Sharing.BY_SLOT)
@@ -175,17 +173,17 @@ ASKED = {
     "aws neuron: one core is half a device": (
         "AWSNeuron",
         ResourceClaim(cores=1),
-        neuron(1, 1, names_cores=True),
+        neuron(1, 1),
     ),
     "aws neuron: two cores are a device": (
         "AWSNeuron",
         ResourceClaim(cores=2),
-        neuron(1, 2, names_cores=True),
+        neuron(1, 2),
     ),
     "aws neuron: eight cores are four devices": (
         "AWSNeuron",
         ResourceClaim(cores=8),
-        neuron(4, 2, names_cores=True),
+        neuron(4, 2),
     ),
     "aws neuron: no cores": ("AWSNeuron", ResourceClaim(cores=0), NO_REQUEST),
     "nothing of what is not served": ("AMD", ResourceClaim(0), NO_REQUEST),

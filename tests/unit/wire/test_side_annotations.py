@@ -105,7 +105,7 @@ def test_nothing_beside_nothing(word: str) -> None:
 def shares(
     word: str,
     *rows: tuple[Share, ...],
-    names_cores: bool = False,
+    device_ids: int = 0,
     cards: Mapping[str, Device] = CARDS,
 ) -> dict[str, str]:
     """Write what goes beside shares that say more than amounts."""
@@ -117,7 +117,7 @@ def shares(
         unix_seconds=SECONDS,
         unix_nanoseconds=NANOSECONDS,
         container_names=tuple("xyz"[: len(rows)]),
-        names_cores=names_cores,
+        device_ids=device_ids,
     )
     return side_annotations(bound)
 
@@ -130,7 +130,7 @@ def neuron(uuid: str, cores: int) -> Share:
 def test_neuron_lists_devices() -> None:
     """By index, in the order of the containers."""
     rows = (neuron("b", 3), neuron("a", 3)), ()
-    assert shares("AWSNeuron", *rows) == {
+    assert shares("AWSNeuron", *rows, device_ids=2) == {
         "AWS_NEURON_IDS": "5,3",
         "NEURON_ALLOC_TIME": str(NANOSECONDS),
         "NEURON_ALLOCATED": "false",
@@ -141,7 +141,7 @@ def test_neuron_lists_devices() -> None:
 def test_neuron_lists_cores() -> None:
     """Counted through all devices of the node, each of which has two."""
     rows = (neuron("a", 2),), (neuron("b", 3),)
-    assert shares("AWSNeuron", *rows, names_cores=True) == {
+    assert shares("AWSNeuron", *rows) == {
         "AWS_NEURON_IDS": "7,10,11",
         "NEURON_ALLOC_TIME": str(NANOSECONDS),
         "NEURON_ALLOCATED": "false",

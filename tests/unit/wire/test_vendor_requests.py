@@ -153,3 +153,9 @@ def test_neuron_devices_and_cores_are_not_mixed_in_a_pod() -> None:
         "container 'a': asks for aws.amazon.com/neuroncore, and container 'b' for "
         "aws.amazon.com/neuron: its device plugin is told one of both of a pod"
     )
+
+
+def test_a_device_is_known_though_its_memory_cannot_be_read() -> None:
+    """It is one, whatever the number of slots."""
+    read_it = read("Enflame", {"enflame.com/drs-gcu": 3, "enflame.com/gcu-memory": "?"})
+    assert (read_it.counts, read_it.ids, bool(read_it.problem)) == ((1,), (3,), True)
