@@ -65,9 +65,7 @@ class RequestRule(Enum):
     """Containers on one device have the same memory."""
 
 
-_WITHOUT_MEMORY: Final = frozenset(
-    (RequestRule.COUNT_ALONE, RequestRule.COUNT_OR_CORES)
-)
+_NO_MEMORY: Final = frozenset((RequestRule.COUNT_ALONE, RequestRule.COUNT_OR_CORES))
 
 
 class SideAnnotations(Enum):
@@ -356,7 +354,7 @@ class Kind:
     @property
     def counts_memory(self) -> bool:
         """Whether a share holds memory; else 0 in a row is no fault."""
-        return _WITHOUT_MEMORY.isdisjoint(self.rules)
+        return _NO_MEMORY.isdisjoint(self.rules)
 
     @property
     def kubelet_resources(self) -> tuple[str, ...]:

@@ -146,18 +146,26 @@ def test_slots_that_are_not_told_make_an_allocation_unreadable(
     assert why(ledger, {MEMORY: 1}) == "CardHeldByUnreadableAllocation"
 
 
+def edited(shown: Pod, number: int, cores: int) -> Pod:
+    """Give it one slot, other memory, and other cores."""
+    assert isinstance(shown.allocation, tuple)
+    ((share,),) = shown.allocation
+    other = replace(share, memory_mib=number, slots=1, cores=cores)
+    return replace(shown, allocation=((other,),))
+
+
 def test_an_edited_allocation_keeps_slots_and_cores() -> None:
     """However often it is edited, what it was counts on."""
     ledger = a_node()
     holder = drs("p", {SLOTS: 3})
     neuron = asking(
-        pod("q").app("a"), {"a": {CORES: 1}}, {NEURON_ROWS: f"{NEURON},AWSNeuron,0,1:;"}
+        pod("q").app("a"), {"a": {CORES: 1}}, {NEURON_ROWS: f"{NEURON},AWSNeuron,0,2:;"}
     )
     for number in range(12):
-        for shown, cores in ((holder, 0), (neuron, 1 + number % 2)):
-            (share,) = shown.allocation[0] if shown.allocation else ()
-            other = replace(share, memory_mib=share.memory_mib + number, cores=cores)
-            ledger.apply(PodSeen(replace(shown, allocation=((other,),))))
+        for shown, cores in ((holder, 0), (neuron, 0b01)):
+            ledger.apply(
+                PodSeen(shown if number == 0 else edited(shown, number, cores))
+            )
     assert used(ledger, "Enflame")[GCU].slots == 3
     assert used(ledger, "AWSNeuron")[NEURON].core_percent == 2
     assert set(ledger.fleet.totals(N1)["AWSNeuron"].cores) == {(NEURON, 0), (NEURON, 1)}
