@@ -676,7 +676,7 @@ def exhaustive_fits(
 ) -> Possible:
     """Try every assignment, starting the containers one by one in start order.
 
-    Devices in MIG mode are not for it.
+    Devices in MIG mode are not for it: see `exhaustive_instances`.
 
     Cost: all combinations per container multiplied; for nodes of up to 4 devices
     and pods of up to 4 containers that ask.
@@ -688,6 +688,87 @@ def exhaustive_fits(
         for rows in _assignments(loaded, request, ())
     ]
     return Possible(fits=bool(sizes), fewest_for_inits=min(sizes, default=None))
+
+
+def exhaustive_instances(
+    loaded: Sequence[Loaded],
+    allocatable_slots: int,
+    request: PodRequest,
+    *,
+    slices: Mapping[DeviceUUID, frozenset[int]],
+) -> Possible:
+    """Try every order of devices, where some may be in MIG mode.
+
+    Which instance a device gives next is its own rule, see `next_instance`.
+    """
+    if _refused_by_node(loaded, allocatable_slots, 0, request):
+        return Possible(fits=False, fewest_for_inits=None)
+    node = _Node(loaded, request, frozenset())
+    cut = {device.device_uuid: frozenset[int]() for device, _ in loaded}
+    held = _Held(
+        {device.device_uuid: used for device, used in loaded}, {**cut, **slices}
+    )
+    in_order = sorted(
+        (index for index, asked in enumerate(request.containers) if asked.count),
+        key=lambda index: request.lifetimes[index] is Lifetime.INIT,
+    )
+    found: dict[tuple[_Row, ...], None] = {(): None}
+    for turn, index in enumerate(in_order):
+        longer: dict[tuple[_Row, ...], None] = {}
+        for rows in found:
+            before = held.copy()
+            for earlier, row in zip(in_order[:turn], rows, strict=True):
+                _add_beside(node, before, earlier, row, index)
+            for row in _rows(node, before, index, ()):
+                longer[*rows, row] = None
+        found = longer
+    sizes = [
+        for_inits_only(
+            [[each.device_uuid for each in row] for row in rows],
+            [request.lifetimes[index] for index in in_order],
+        )
+        for rows in found
+    ]
+    return Possible(fits=bool(sizes), fewest_for_inits=min(sizes, default=None))
+
+
+_Row = tuple[Piece, ...]
+
+
+def _add_beside(
+    node: _Node, held: _Held, earlier: int, row: Sequence[Piece], index: int
+) -> None:
+    """Add what another container holds beside this one: instances in any case."""
+    lifetimes = node.request.lifetimes
+    is_beside = (
+        earlier in _sidecars_before(index, lifetimes)
+        if lifetimes[index] is Lifetime.INIT
+        else lifetimes[earlier] is not Lifetime.INIT
+    )
+    held.add([each for each in row if is_beside or each.slices])
+
+
+def _rows(node: _Node, held: _Held, index: int, taken: _Row) -> Iterator[_Row]:
+    """List what one container may take, in any order of taking."""
+    if len(taken) == node.request.containers[index].count:
+        yield taken
+        return
+    whole = {each.device_uuid for each in taken if not each.slices}
+    passing, _ = _asked(node, node.loaded, held, index, whole)
+    for device in passing:
+        numa_nodes = {
+            one.numa_node
+            for one, _ in node.loaded
+            for each in taken
+            if one.device_uuid == each.device_uuid
+        }
+        is_bound = node.request.device_policy.on_one_numa_node
+        if is_bound and numa_nodes - {device.numa_node}:
+            continue
+        piece = _piece(device, held, node.request.containers[index])
+        after = held.copy()
+        after.add([piece])
+        yield from _rows(node, after, index, (*taken, piece))
 
 
 def for_inits_only(

@@ -9,7 +9,11 @@ from extender.core.arrays import Int64s, Mask
 from extender.core.cards import Cards
 
 _ODD: Final = 0x9E3779B97F4A7C15
-_WORDS: Final = 1 << 64
+_MOST_FIELDS: Final = 4_096
+_WEIGHTS: Final = np.array(
+    [pow(_ODD, place + 1, 1 << 64) for place in range(_MOST_FIELDS)], np.uint64
+)
+"""Of the fields of a node; more than one has with 128 cards."""
 
 
 def card_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
@@ -38,6 +42,18 @@ def card_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
     return fields
 
 
+def instance_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
+    """Tell the same, and what more is looked at of cards in MIG mode.
+
+    Returns:
+        int64 (10, W, K).
+    """
+    serves = is_open[:, columns]
+    some = cards.of_nodes(columns)
+    more = np.stack([some.mig_codes * serves, some.held_slices() * serves])
+    return np.concatenate([card_fields(cards, is_open, columns), more])
+
+
 def first_of_equal(fields: Int64s) -> tuple[Int64s, Int64s]:
     """Group nodes whose cards are equal, place by place.
 
@@ -52,8 +68,7 @@ def first_of_equal(fields: Int64s) -> tuple[Int64s, Int64s]:
     number are not to be expected; where there are some, nothing is grouped.
     """
     flat = fields.reshape(-1, fields.shape[-1])
-    odd = [pow(_ODD, place + 1, _WORDS) for place in range(len(flat))]
-    numbers = np.array(odd, np.uint64) @ flat.astype(np.uint64)
+    numbers = _numbers(flat)
     _, first, group_of = np.unique(numbers, return_index=True, return_inverse=True)
     if not np.array_equal(flat, flat[:, first[group_of]]):
         alone = np.arange(fields.shape[-1])
@@ -62,3 +77,24 @@ def first_of_equal(fields: Int64s) -> tuple[Int64s, Int64s]:
     place_of = np.empty_like(by_place)
     place_of[by_place] = np.arange(len(first))
     return first[by_place], place_of[group_of]
+
+
+def same_cards_first(fields: Int64s) -> Int64s:
+    """Give the cards of each node an order of their own, whatever their places were.
+
+    Args:
+        fields: int64 (F, W, K).
+
+    Returns:
+        int64 (F, W, K); equal for nodes that have the same cards in another order,
+        unless cards that differ have the same number: then they may be told apart.
+    """
+    numbers = _numbers(fields)
+    order = np.argsort(numbers, axis=0, kind="stable")
+    return np.take_along_axis(fields, order[np.newaxis], axis=1)
+
+
+def _numbers(fields: Int64s) -> npt.NDArray[np.uint64]:
+    """Give a number for all fields of each: (F, ...) to uint64 (...)."""
+    weights = np.resize(_WEIGHTS, len(fields))
+    return np.tensordot(weights, fields.astype(np.uint64), axes=1)

@@ -2,10 +2,11 @@
 
 `extender.core.placement` chooses card by card, on all nodes at once. Where that ends
 with a container that does not fit, though each would on its own, other choices before
-it may have left room: there `extender.core.search` looks for them, node by node.
+it may have left room: there `extender.core.search` looks for them, node by node, or
+`extender.core.instance_search` where cards are in MIG mode.
 
-Outside the search are cards in MIG mode, containers that get several cards in a row,
-and how cards are linked.
+Outside the search are containers that get several cards in a row, and how cards are
+linked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,11 +19,15 @@ from extender.core.arrays import Int64s, Mask
 from extender.core.budget import OutOfSteps, StepBudget
 from extender.core.card_states import CardStates, Wants
 from extender.core.cards import Cards
-from extender.core.device_policy import CardKey
 from extender.core.equal_nodes import card_fields, first_of_equal
+from extender.core.instance_search import (
+    Instances,
+    fewest_for_inits,
+    search_instances,
+)
 from extender.core.model import Lifetime, PodRequest
 from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
-from extender.core.prospects import worth_a_search
+from extender.core.prospects import have_instances, worth_a_search
 from extender.core.reasons import CODES, Reason
 from extender.core.rules import share_needed
 from extender.core.search import Assignment, Search
@@ -106,58 +111,22 @@ def search_refused(
     is_cut_short = np.zeros(cards.node_count, np.bool_)
     if request.wants_neighbours:
         return Fit(placement, is_cut_short)
-    if cards.has_mig and refused.size:
-        placement = _packed(cards, request, placement, refused)
-        refused = refused[~placement.fits[refused]]
     columns = worth_a_search(cards, request, placement, refused)
     if not columns.size:
         return Fit(placement, is_cut_short)
+    has_instances = have_instances(cards, request, columns)
     placing = _Placing(cards, request, placement)
-    for some, answer in _searched(cards, request, columns, budget):
+    for some, answer in _searched(cards, request, columns[~has_instances], budget):
         if isinstance(answer, _Found):
             placing.put(some, answer.assignment, answer.states)
         else:
             placing.give_up(some)
             is_cut_short[some] = answer.is_for_others
+    for found in search_instances(cards, request, columns[has_instances], budget):
+        placing.put_instances(found)
+        placing.give_up(np.concatenate([found.exhausted, found.cut_short]))
+        is_cut_short[found.cut_short] = True
     return Fit(placing.placement, is_cut_short)
-
-
-def _packed(
-    cards: Cards, request: PodRequest, placement: Placement, refused: Int64s
-) -> Placement:
-    """Pack the pod where cards are in MIG mode, and its own policy found no way.
-
-    Instances are not searched for. To spread them may spoil the only card that a later
-    container finds a place on, so that packing is tried before a node is given up.
-    """
-    policy = replace(request.device_policy, keys=(CardKey.MOST_USED,))
-    has_mig = (cards.exists & cards.is_mig)[:, refused].any(axis=0)
-    some = refused[has_mig]
-    asking = sum(asked.count > 0 for asked in request.containers)
-    if not some.size or asking == 1 or policy == request.device_policy:
-        return placement
-    packed = place(cards.of_nodes(some), replace(request, device_policy=policy))
-    columns = some[packed.fits]
-    if not columns.size:
-        return placement
-    chosen: list[Mask | None] = []
-    for former, row, asked in zip(
-        placement.chosen, packed.chosen, request.containers, strict=True
-    ):
-        if not asked.count or row is None:
-            chosen.append(former)
-            continue
-        written = np.zeros_like(cards.exists) if former is None else former.copy()
-        written[:, columns] = row[:, packed.fits]
-        chosen.append(written)
-    placement.peak[..., columns] = packed.peak[..., packed.fits]
-    placement.fits[columns] = True
-    placement.refused_container[columns] = NO_CONTAINER
-    placement.node_codes[columns] = 0
-    placement.card_codes[:, columns] = 0
-    # It tells of one node only where that is the only one.
-    taken = packed.taken if cards.node_count == 1 else placement.taken
-    return replace(placement, chosen=chosen, taken=taken)
 
 
 def fit_with_fewest_cards(
@@ -171,18 +140,31 @@ def fit_with_fewest_cards(
     """
     placement = fit(cards, request, budget).placement
     extra = _cards_of_inits_only(placement, request)
-    column = np.zeros(1, np.int64)
-    wants = Wants(request)
-    is_open = open_cards(cards, request)
-    is_outside = _is_too_large(wants, cards, budget) or (is_open & cards.is_mig).any()
-    if not extra or is_outside or request.wants_neighbours:
+    if not extra or request.wants_neighbours:
         return placement
-    kinds = _Kinds(cards, is_open, column, CardStates(wants))
-    search = Search(kinds.states, budget)
+    if have_instances(cards, request, np.zeros(1, np.int64))[0]:
+        return fewest_for_inits(cards, request, extra, budget) or placement
     try:
-        better = search.assign_with_fewest_cards(kinds.of(column)[0], extra)
+        return _with_fewer_cards(cards, request, placement, extra, budget)
     except OutOfSteps:
         return placement
+
+
+def _with_fewer_cards(
+    cards: Cards,
+    request: PodRequest,
+    placement: Placement,
+    fewer_than: int,
+    budget: StepBudget,
+) -> Placement:
+    """Find an assignment with fewer cards for inits only, or keep the placement."""
+    wants = Wants(request)
+    if _is_too_large(wants, cards, budget):
+        return placement
+    column = np.zeros(1, np.int64)
+    kinds = _Kinds(cards, open_cards(cards, request), column, CardStates(wants))
+    search = Search(kinds.states, budget)
+    better = search.assign_with_fewest_cards(kinds.of(column)[0], fewer_than)
     if better is None:
         return placement
     placing = _Placing(cards, request, placement)
@@ -220,6 +202,8 @@ def _searched(
     cards: Cards, request: PodRequest, columns: Int64s, budget: StepBudget
 ) -> Iterator[tuple[Int64s, _Found | _Undecided]]:
     """Search some nodes, equal ones at once; those where nothing fits are not told."""
+    if not columns.size:
+        return
     wants = Wants(request)
     if _is_too_large(wants, cards, budget):
         budget.counts.exhausted += len(columns)
@@ -327,12 +311,10 @@ class _Placing:
             row if asked.count else None
             for row, asked in zip(self._rows, request.containers, strict=True)
         ]
-        # Instances are not searched for: what was taken of any is of other nodes.
         self.placement = replace(placement, chosen=chosen, taken={})
 
     def put(self, columns: Int64s, assignment: Assignment, states: CardStates) -> None:
         """Place the pod on nodes that are equal for a search."""
-        placement = self.placement
         peak = self._cards.used[..., columns]
         for position, code in enumerate(assignment.last):
             if code % states.wants.state_count:
@@ -347,6 +329,19 @@ class _Placing:
                     held = before + self._share(one.index, position, int(columns[0]))
                     at = peak[:, position]
                     np.maximum(at, held[:, np.newaxis], out=at)
+        self._put(columns, peak)
+
+    def put_instances(self, found: Instances) -> None:
+        """Place the pod on nodes with cards in MIG mode."""
+        columns, source, placement = found.columns, found.source, found.placement
+        for row, chosen in zip(self._rows, placement.chosen, strict=True):
+            row[:, columns] = False if chosen is None else chosen[:, source]
+        if self._cards.node_count == 1:
+            self.placement = replace(self.placement, taken=placement.taken)
+        self._put(columns, placement.peak[..., source])
+
+    def _put(self, columns: Int64s, peak: Int64s) -> None:
+        placement = self.placement
         placement.peak[..., columns] = peak
         placement.fits[columns] = True
         placement.refused_container[columns] = NO_CONTAINER

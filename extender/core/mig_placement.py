@@ -14,7 +14,7 @@ import numpy as np
 from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Floats, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.device_policy import DevicePolicy
-from extender.core.mig import MigOffers, mig_offers
+from extender.core.mig import mig_offers
 from extender.core.model import ContainerRequest
 from extender.core.policies import card_order
 from extender.core.rules import USE_RULES, Trial, first_refusals, memory_needed
@@ -57,6 +57,8 @@ class Asking:
         is_open: bool (W, N); cards that no rule of the card itself refuses.
         preferred: bool (W, N); cards that go before all others.
         nodes: bool (N,); those on which it is to be placed.
+        plan: Per turn, int64 (N,): the position that it takes on each node; None where
+            the policy chooses.
     """
 
     request: ContainerRequest
@@ -64,6 +66,25 @@ class Asking:
     is_open: Mask
     preferred: Mask
     nodes: Mask
+    plan: Sequence[Int64s] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What each card would give a container next.
+
+    Attributes:
+        refusals: uint8 (W, N); code of the rule of `USE_RULES` by which a card gives
+            nothing; 0 where it does.
+        shares: int64 (3, W, N); what the container would hold of it.
+        bits: int64 (W, N); the slices that would be cut out.
+        numbers: int64 (W, N); as `Taken.numbers`.
+    """
+
+    refusals: Codes
+    shares: Int64s
+    bits: Int64s
+    numbers: Int64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +119,8 @@ def place_instances(cards: Cards, asking: Asking, before: State) -> Outcome:
     each NUMA node, where all must be at one.
     """
     outcome = _taken(cards, asking, before)
-    if not asking.policy.on_one_numa_node or asking.request.count == 1:
+    may_part = not asking.policy.on_one_numa_node or asking.request.count == 1
+    if may_part or asking.plan is not None:
         return outcome
     return _at_one_numa_node(cards, asking, before, outcome)
 
@@ -113,7 +135,7 @@ def _at_one_numa_node(
         for rank in range(int(ranks.max(initial=0)) + 1)
     ]
     serving = np.take_along_axis(np.stack(each), ranks, axis=0)
-    refusals = _refusals(_trial(cards, asking, before, _offers(cards, asking, before)))
+    refusals = _offered(cards, asking, before).refusals
     open_now = asking.is_open & (refusals == 0)
     order = card_order(cards, before.used, asking.policy)
     first = _first(order, open_now & serving, asking.preferred)
@@ -147,13 +169,14 @@ def _taken(cards: Cards, asking: Asking, before: State) -> Outcome:
     has_some = np.zeros_like(fits)
     whole = np.zeros_like(cards.exists)  # cards that are taken and give nothing more
     taken: list[Taken] = []
-    for _ in range(asking.request.count):
+    for turn in range(asking.request.count):
         if not fits.any():
             break
-        offers = _offers(cards, asking, state)
-        trial = _trial(cards, asking, state, offers)
-        refused = _refusals(trial) * ~whole
+        offer = _offered(cards, asking, state)
+        refused = offer.refusals * ~whole
         eligible = asking.is_open & (refused == 0) & ~whole
+        if asking.plan is not None:
+            eligible &= np.arange(len(eligible))[:, np.newaxis] == asking.plan[turn]
         is_short = fits & ~eligible.any(axis=0)
         if is_short.any():
             refusals += refused * is_short
@@ -162,43 +185,51 @@ def _taken(cards: Cards, asking: Asking, before: State) -> Outcome:
             fits &= ~is_short
         order = card_order(cards, state.used, asking.policy)
         chosen = _first(order, eligible, asking.preferred) & fits
-        taken.append(_take(trial, offers, chosen, state))
+        taken.append(_take(offer, chosen, state))
         whole |= chosen & ~cards.is_mig
     return Outcome(
         fits, taken, state, refusals, used_at_refusal, has_some, np.zeros_like(fits)
     )
 
 
-def _offers(cards: Cards, asking: Asking, state: State) -> MigOffers:
-    return mig_offers(
+def _offered(cards: Cards, asking: Asking, state: State) -> Offer:
+    return offered(cards, asking.request, asking.policy, state)
+
+
+def offered(
+    cards: Cards, request: ContainerRequest, policy: DevicePolicy, state: State
+) -> Offer:
+    """Tell what every card would give a container next."""
+    memory_mib = memory_needed(cards, request)
+    offers = mig_offers(
         cards.interned.mig_tables,
         cards.mig_codes,
         state.slices,
-        memory_mib=memory_needed(cards, asking.request),
+        memory_mib=memory_mib,
         free_mib=cards.capacity[MEMORY] - state.used[MEMORY],
-        core_percent=asking.request.core_percent,
+        core_percent=request.core_percent,
+    )
+    trial = Trial(cards, state.used, request, policy, memory_mib, offers)
+    answers = [(reason, rule(trial)) for reason, rule in USE_RULES]
+    is_mig = cards.is_mig
+    shares = np.ones_like(cards.capacity)
+    if request.profile is not None:
+        shares[SLOTS] = trial.slots
+    shares[MEMORY] = np.where(is_mig, offers.memory_mib, memory_mib)
+    shares[CORES] = np.where(is_mig, offers.core_percent, trial.cores)
+    return Offer(
+        refusals=first_refusals(answers, cards.exists.shape),
+        shares=shares,
+        bits=offers.bits,
+        numbers=offers.numbers,
     )
 
 
-def _trial(cards: Cards, asking: Asking, state: State, offers: MigOffers) -> Trial:
-    request = asking.request
-    memory_mib = memory_needed(cards, request)
-    return Trial(cards, state.used, request, asking.policy, memory_mib, offers)
-
-
-def _refusals(trial: Trial) -> Codes:
-    answers = [(reason, rule(trial)) for reason, rule in USE_RULES]
-    return first_refusals(answers, trial.cards.exists.shape)
-
-
-def _take(trial: Trial, offers: MigOffers, chosen: Mask, state: State) -> Taken:
+def _take(offer: Offer, chosen: Mask, state: State) -> Taken:
     """Add to `state`, which is the caller's own, what is taken."""
-    is_mig = trial.cards.is_mig
-    state.used[SLOTS] += chosen * trial.slots
-    state.used[MEMORY] += chosen * np.where(is_mig, offers.memory_mib, trial.memory_mib)
-    state.used[CORES] += chosen * np.where(is_mig, offers.core_percent, trial.cores)
-    np.bitwise_or(state.slices, offers.bits, out=state.slices, where=chosen)
-    return Taken(chosen, offers.numbers)
+    state.used[:] += offer.shares * chosen
+    np.bitwise_or(state.slices, offer.bits, out=state.slices, where=chosen)
+    return Taken(chosen, offer.numbers)
 
 
 def _first(order: Floats, eligible: Mask, preferred: Mask) -> Mask:

@@ -50,7 +50,8 @@ class Placement:
         chosen: Per container in start order, bool (W, N); None where the container
             asks for nothing. Meaningful only where the pod fits.
         taken: By a container's index, what it takes one after another, where some node
-            has cards in MIG mode; else empty.
+            has cards in MIG mode; else empty. Empty, too, where nodes were searched
+            and there are several: who wants to know asks about one.
         peak: int64 (3, W, N); use with the pod placed, merged over its phases.
             Meaningful only where the pod fits.
         refused_container: int64 (N,); index in start order of the first container
@@ -92,6 +93,7 @@ def place(
     request: PodRequest,
     *,
     links: Int64s | None = None,
+    plan: Mapping[int, Sequence[Int64s]] | None = None,
     keep_usage: bool = False,
 ) -> Placement:
     """Place a pod on every node of `cards`, each on its own.
@@ -101,6 +103,8 @@ def place(
         request: At least one container asks for a device.
         links: int64 (W, W); how closely the cards are linked of the one node that
             `cards` then is. Each container gets those that are linked best.
+        plan: By a container's index and for each that it takes, int64 (N,): at which
+            position; for nodes with cards in MIG mode. The policy chooses nothing then.
         keep_usage: Whether `Placement.used_at_refusal` is wanted.
 
     Returns:
@@ -108,7 +112,7 @@ def place(
 
     Cost: a handful of passes over (W, N) arrays for each container that asks.
     """
-    return _Attempt(cards, request, links, keep_usage=keep_usage).run()
+    return _Attempt(cards, request, links, plan, keep_usage=keep_usage).run()
 
 
 class _Attempt:
@@ -119,12 +123,14 @@ class _Attempt:
         cards: Cards,
         request: PodRequest,
         links: Int64s | None,
+        plan: Mapping[int, Sequence[Int64s]] | None,
         *,
         keep_usage: bool,
     ) -> None:
         self._cards = cards
         self._request = request
         self._links = links
+        self._plan = plan
         self._node_codes = _node_codes(cards, request)
         self._fits: Mask = self._node_codes == 0
         self._static_codes = _static_card_codes(cards, request)
@@ -236,7 +242,8 @@ class _Attempt:
         if preferred is None:
             preferred = np.zeros_like(self._is_open)
         policy = self._request.device_policy
-        asking = Asking(asked, policy, self._is_open, preferred, self._fits)
+        plan = None if self._plan is None else self._plan[index]
+        asking = Asking(asked, policy, self._is_open, preferred, self._fits, plan)
         outcome = place_instances(self._cards, asking, before)
         refused = self._fits & ~outcome.fits
         if refused.any():

@@ -5,13 +5,14 @@ says no. Most nodes that are full are told apart here, and never searched.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from extender.core.arrays import Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
-from extender.core.placement import Placement, open_cards
+from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
 from extender.core.rules import Trial, memory_needed, passing
 
 
@@ -27,10 +28,67 @@ def worth_a_search(
         nodes: int64 (M,); the columns in question, ascending.
 
     Returns:
-        int64 (K,); columns, ascending. None of a node that refused as a whole, none
-        where the container that did not fit was the first to take something, and none
-        with cards in MIG mode that could serve.
+        int64 (K,); columns, ascending. None of a node that refused as a whole, and
+        none where the container that did not fit was the first to take something.
     """
+    if not cards.has_mig:
+        return _worth_on_plain_cards(cards, request, placement, nodes)
+    is_cut = have_instances(cards, request, nodes)
+    plain = _worth_on_plain_cards(cards, request, placement, nodes[~is_cut])
+    cut = _worth_on_instances(cards, request, placement, nodes[is_cut])
+    return np.sort(np.concatenate([plain, cut]))
+
+
+def have_instances(cards: Cards, request: PodRequest, nodes: Int64s) -> Mask:
+    """Tell which nodes have cards in MIG mode that may serve.
+
+    Args:
+        cards: The nodes.
+        request: Of a pod.
+        nodes: int64 (M,); the columns in question.
+
+    Returns:
+        bool (M,).
+    """
+    if not cards.has_mig:
+        return np.zeros(len(nodes), np.bool_)
+    some = cards.of_nodes(nodes)
+    is_some: Mask = open_cards(some, request) & some.is_mig
+    found: Mask = np.logical_or.reduce(is_some, axis=0)
+    return found
+
+
+def _worth_on_instances(
+    cards: Cards, request: PodRequest, placement: Placement, nodes: Int64s
+) -> Int64s:
+    """Find those where a container fits alone that did not beside the others.
+
+    Instances of all containers stand side by side, so that any but the first to be
+    placed may find too few.
+    """
+    refused = placement.refused_container[nodes]
+    hopeful: Mask = np.zeros(len(nodes), np.bool_)
+    for index in np.unique(refused[refused != NO_CONTAINER]).tolist():
+        if index == _first_placed(request):
+            continue
+        asked = tuple(
+            each if turn == index else replace(each, count=0)
+            for turn, each in enumerate(request.containers)
+        )
+        at = (refused == index).nonzero()[0]
+        alone = replace(request, containers=asked)
+        hopeful[at] = place(cards.of_nodes(nodes[at]), alone).fits
+    return nodes[hopeful]
+
+
+def _first_placed(request: PodRequest) -> int:
+    asking = [index for index, each in enumerate(request.containers) if each.count]
+    return min(asking, key=lambda at: request.lifetimes[at] is Lifetime.INIT)
+
+
+def _worth_on_plain_cards(
+    cards: Cards, request: PodRequest, placement: Placement, nodes: Int64s
+) -> Int64s:
     columns = nodes[_comes_late(request)[placement.refused_container[nodes]]]
     if not columns.size:
         return columns
@@ -38,7 +96,6 @@ def worth_a_search(
     is_open = open_cards(some, request)
     hopeful: Mask = np.zeros(some.node_count, np.bool_)
     hopeful[at] = True
-    hopeful &= ~(is_open & some.is_mig).any(axis=0)
     refused = np.unique(placement.refused_container[columns]).tolist()
     first = [request.containers[index] for index in refused]
     for asked in dict.fromkeys([*first, *request.containers]):

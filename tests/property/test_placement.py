@@ -8,7 +8,6 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from extender.core.cards import Cards
-from extender.core.device_policy import CardKey
 from extender.core.first_cards import first_in_order
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
@@ -421,14 +420,10 @@ def test_the_verbs_agree_with_each_other(
 def _assert_no_worse(
     allocation: Allocation | None, rows: Rows, request: PodRequest
 ) -> None:
-    """See that cards are as chosen card by card, or that fewer are for inits only.
-
-    The latter only where no instances are had.
-    """
+    """See that cards are as chosen card by card, or that fewer are for inits only."""
     chosen = _cards_of(allocation)
     assert chosen is not None
     if chosen != rows:
-        assert not any(slices for row in (*rows, *chosen) for _, slices in row)
         fewer, those = (
             for_inits_only(
                 [[uuid for uuid, _ in row] for row in each], request.lifetimes
@@ -457,35 +452,23 @@ def _cards_of(allocation: Allocation | None) -> Rows | None:
 def test_the_reasons_are_those_that_choosing_card_by_card_met(
     drawn: tuple[PodRequest, list[NodeCase]],
 ) -> None:
-    """On the empty node where it is unresolvable; on the others as they are.
-
-    A node is not unresolvable where the pod fits, were it empty: also packed. On cards
-    in MIG mode, which are not searched, it is wherever it does not.
-    """
+    """On the empty node where it is unresolvable; on the others as they are."""
     request, cases = drawn
     names = [case.node.name for case in cases]
     decision = filter_nodes(fleet_of(cases), pod("p", request), names, None)
-    packed = replace(
-        request, device_policy=replace(request.device_policy, keys=(CardKey.MOST_USED,))
-    )
     for case in cases:
         name = case.node.name
         ideal, actual = (
             expected_outcome(each, request) for each in (case.emptied, case)
         )
-        fits_empty = (
-            ideal.rows or expected_outcome(case.emptied, packed).rows
-        ) is not None
         if name in decision.unresolvable:
             assert decision.unresolvable[name] == _text(ideal)
         elif decision.failed.get(name, "") != Reason.SEARCH_EXHAUSTED.value:
             assert decision.failed.get(name, _text(actual)) == _text(actual)
         if actual.rows is not None:
             assert name in decision.fitting
-        if fits_empty:
+        if ideal.rows is not None:
             assert name not in decision.unresolvable
-        elif actual.rows is None and all(card.is_mig for card in case.node.devices):
-            assert name in decision.unresolvable
 
 
 def _text(*outcomes: Outcome) -> str:

@@ -1,5 +1,6 @@
 """The search, against every assignment of small pods to small nodes."""
 
+import math
 from collections.abc import Sequence
 
 from hypothesis import assume, event, given
@@ -22,6 +23,7 @@ from tests.oracles import (
     Loaded,
     Placed,
     exhaustive_fits,
+    exhaustive_instances,
     for_inits_only,
     is_possible,
     place_greedily,
@@ -29,12 +31,16 @@ from tests.oracles import (
 from tests.strategies import (
     DEVICE_UUIDS,
     PlacementCase,
+    devices,
     loaded_nodes,
+    modest_requests,
     placement_cases,
     pod_requests,
     profile_cases,
     profile_nodes,
     profile_requests,
+    roomy_mig_cards,
+    used_amounts,
 )
 from tests.values import N1, node, pod
 
@@ -93,6 +99,56 @@ def test_a_node_is_unresolvable_exactly_where_nothing_fits_on_it_empty(
     verdict = judge_node(fleet, asking, N1, None)
     is_told = verdict is not None and verdict.is_unresolvable
     assert is_told == (not is_possible_empty)
+
+
+@st.composite
+def nodes_with_instances(draw: st.DrawFn) -> list[Loaded]:
+    """Draw a node of up to 4 cards, at least one of them in MIG mode."""
+    uuids = draw(st.permutations(DEVICE_UUIDS))[: draw(st.integers(1, 4))]
+    of_mig = draw(st.integers(1, len(uuids)))
+    cards = [draw(roomy_mig_cards(uuid)) for uuid in uuids[:of_mig]]
+    cards += [draw(devices(uuid)) for uuid in uuids[of_mig:]]
+    return [
+        (card, NOTHING if card.is_mig else draw(used_amounts(card.capacity)))
+        for card in cards
+    ]
+
+
+@given(nodes_with_instances(), modest_requests(), st.data())
+def test_instances_are_found_exactly_where_some_choice_of_cards_gives_them(
+    loaded: list[Loaded], request: PodRequest, data: st.DataObject
+) -> None:
+    """On up to 4 cards, some in MIG mode, and for up to 4 containers."""
+    counts = {
+        card.device_uuid: data.draw(st.sampled_from([(), (), (1,), (0, 0, 1)]))
+        for card, _ in loaded
+        if card.is_mig
+    }
+    held = {
+        uuid: frozenset(at for at, times in enumerate(each) if times)
+        for uuid, each in counts.items()
+    }
+    assume(math.prod(4**each.count for each in request.containers) <= 4**6)
+    fleet, asking = Fleet(), pod("p", request)
+    shown = node(N1, *[card for card, _ in loaded], allocatable=_PLENTY)
+    used = {card.device_uuid: amount for card, amount in loaded}
+    fleet.put(shown, [Holding(N1, used, slices=counts)])
+    possible = exhaustive_instances(loaded, _PLENTY, request, slices=held)
+    nothing = exhaustive_instances(
+        [(card, NOTHING) for card, _ in loaded], _PLENTY, request, slices={}
+    )
+    greedy = place_greedily(loaded, _PLENTY, 0, request, slices=held)
+    event(f"possible: {possible.fits}; card by card: {isinstance(greedy, Placed)}")
+    decision = filter_nodes(fleet, asking, [N1], None)
+    assert (decision.fitting == [N1]) == possible.fits
+    assert (N1 in decision.unresolvable) == (not nothing.fits)
+    verdict = judge_node(fleet, asking, N1, None)
+    assert (verdict is None) == possible.fits
+    allocation = choose_devices(fleet, asking, N1, None)
+    assert (allocation is not None) == possible.fits
+    if allocation is not None:
+        extra = for_inits_only(rows_of(allocation), request.lifetimes)
+        assert extra == possible.fewest_for_inits
 
 
 @given(

@@ -11,9 +11,10 @@ from extender.core import budget as budgets
 from extender.core.budget import SearchCounts, StepBudget
 from extender.core.card_states import Wants
 from extender.core.device_policy import BINPACK_CARDS, SPREAD_CARDS, DevicePolicy
-from extender.core.equal_nodes import _ODD, first_of_equal
+from extender.core.equal_nodes import _WEIGHTS, first_of_equal
 from extender.core.fitting import Fit, fit, fit_with_fewest_cards
 from extender.core.fleet import Fleet
+from extender.core.mig import MigPlacement, MigProfile
 from extender.core.model import Device, NodeName, PodRequest, Usage
 from extender.core.placement import place
 from extender.core.reasons import Reason
@@ -25,6 +26,7 @@ from extender.wire.device_policies import device_policy_of, on_one_numa_node
 from tests.values import (
     GPU,
     N1,
+    a100,
     app,
     card,
     fleet_of,
@@ -54,6 +56,21 @@ def cards(*sizes: int, numa: tuple[int, ...] = ()) -> tuple[Device, ...]:
     )
 
 
+def seventh(uuid: str, *, index: int = 0, numa: int = 0) -> Device:
+    """Register a card in MIG mode that gives sevenths of 5 GB and nothing else."""
+    seven = tuple(MigPlacement(start, 1) for start in range(7))
+    small = MigProfile("1g.5gb", 4_864, 15, 1, seven)
+    return card(
+        uuid,
+        index=index,
+        memory=40_960,
+        slots=7,
+        mode="mig",
+        numa=numa,
+        profiles=(small,),
+    )
+
+
 @dataclass(frozen=True)
 class Case:
     """A node, a pod, and the cards that bind gives it; None where it is refused."""
@@ -67,6 +84,26 @@ class Case:
 
 
 CASES: Final = {
+    "the small app goes to an instance, since the large one needs the plain card": Case(
+        (*cards(24_000), seventh("GPU-1", index=1)),
+        request(app(4_000), app(23_000)),
+        [["GPU-1"], ["GPU-0"]],
+    ),
+    "an app leaves the card whole that an init needs whole": Case(
+        (a100("GPU-0"), seventh("GPU-1", index=1)),
+        request(init(39_000), app(4_000, count=2)),
+        [["GPU-0"], ["GPU-1", "GPU-1"]],
+    ),
+    "all instances of an app at the NUMA node that leaves the other whole": Case(
+        (a100("GPU-0", numa=1), seventh("GPU-1", index=1)),
+        request(app(4_000, count=2), app(39_000), cards=on_one_numa_node(SPREAD_CARDS)),
+        [["GPU-1", "GPU-1"], ["GPU-0"]],
+    ),
+    "instances fit in no way": Case(
+        (a100("GPU-0"), seventh("GPU-1", index=1)),
+        request(app(20_000), app(20_000), app(9_000)),
+        None,
+    ),
     "spread puts the small app on the only card for the large one": Case(
         cards(10_000, 20_000),
         request(app(8_000), app(15_000)),
@@ -171,6 +208,16 @@ def test_every_verb_finds_what_fits(case: Case) -> None:
 
 
 FEWEST: Final = {
+    "an app moves to the card of which the init needs an instance": Case(
+        (seventh("GPU-0"), a100("GPU-1", index=1)),
+        request(init(12_000), app(4_000)),
+        [["GPU-1"], ["GPU-1"]],
+    ),
+    "nothing is gained where the init's instance leaves no place": Case(
+        (seventh("GPU-0"), a100("GPU-1", index=1)),
+        request(init(39_000), app(4_000)),
+        [["GPU-1"], ["GPU-0"]],
+    ),
     "an app moves to the card that the init needs": Case(
         cards(24_000, 24_000),
         request(init(20_000), app(10_000), cards=BINPACK_CARDS),
@@ -318,6 +365,74 @@ def test_without_steps_bind_keeps_the_choice_that_fits() -> None:
     assert placement.fits[0]
     taken = [None if row is None else row[:, 0].tolist() for row in placement.chosen]
     assert taken == [[False, True], [True, False]]
+
+
+def mixed_fleet(count: int) -> tuple[Fleet, list[NodeName]]:
+    """Put nodes that `small_then_large` fits on, but not card by card."""
+    names = [NodeName(f"n{number}") for number in range(count)]
+    nodes = [
+        node(
+            name,
+            card("GPU-0", memory=24_000 + number),
+            seventh("GPU-1", index=1),
+            allocatable=99,
+        )
+        for number, name in enumerate(names)
+    ]
+    return fleet_of(nodes), names
+
+
+def small_then_large() -> PodRequest:
+    """Ask for a part that an instance has room for, and for most of a card."""
+    return request(app(4_000), app(23_000))
+
+
+@pytest.mark.parametrize(
+    ("left", "decided"), [(0, 0), (20, 0), (22, 1), (43, 1), (53, 4), (300, 20)]
+)
+def test_instances_are_searched_in_as_many_steps_as_there_are(
+    left: int, decided: int
+) -> None:
+    """Nodes that were not reached are cut short, and refused for now."""
+    fleet, names = mixed_fleet(20)
+    budget = of_steps(300, left)
+    found = fitted(fleet, small_then_large(), budget)
+    columns = np.arange(len(names))
+    fits, undecided = found.placement.fits[columns], found.is_undecided[columns]
+    assert (fits ^ undecided).all()
+    assert budget.counts.steps <= left
+    assert np.count_nonzero(fits) == decided
+    assert (found.is_cut_short[columns] == undecided).all()
+
+
+def test_a_node_whose_instances_take_too_many_steps_is_not_cut_short() -> None:
+    """As elsewhere."""
+    fleet, _ = mixed_fleet(1)
+    found = fitted(fleet, small_then_large(), of_steps(1, 1_000))
+    assert found.is_undecided[0]
+    assert not found.is_cut_short[0]
+
+
+def test_nodes_with_equal_instances_are_searched_once() -> None:
+    """For all of them."""
+    names = [NodeName(f"n{number}") for number in range(50)]
+    nodes = [
+        node(name, card("GPU-0"), seventh("GPU-1", index=1), allocatable=99)
+        for name in names
+    ]
+    budget = of_steps(300, 1_000)
+    found = fitted(fleet_of(nodes), small_then_large(), budget)
+    assert found.placement.fits[:50].all()
+    assert budget.counts.nodes == 1
+
+
+def test_without_steps_bind_keeps_the_instances_that_fit() -> None:
+    """Though there would be a choice with fewer cards."""
+    case = FEWEST["an app moves to the card of which the init needs an instance"]
+    cards_there = fleet_with(case).of(GPU).node(N1)
+    assert cards_there is not None
+    found = fit_with_fewest_cards(cards_there, case.wanted, of_steps(1, 1))
+    assert [row.argmax() for row in found.chosen if row is not None] == [1, 0]
 
 
 def test_nodes_with_the_same_cards_in_another_order_share_dead_ends() -> None:
@@ -491,7 +606,7 @@ def test_more_containers_than_can_be_searched_are_not_decided() -> None:
 
 def test_nodes_are_grouped_though_numbers_for_them_were_the_same() -> None:
     """Numbers that are the same by chance cannot make one node of two."""
-    first, second = pow(_ODD, 1, 1 << 64), pow(_ODD, 2, 1 << 64)
+    first, second = _WEIGHTS[:2].tolist()
     as_signed = np.array([first, second], np.uint64).astype(np.int64).tolist()
     fields = np.array([[[as_signed[1], 0]], [[0, as_signed[0]]]], np.int64)
     groups, group_of = first_of_equal(fields)
