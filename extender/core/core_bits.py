@@ -91,10 +91,11 @@ def with_cores(
         The same with cores; None where fewer are free than are needed.
 
     Example:
-        >>> gpu = DeviceUUID("a")
-        >>> row = (Share(gpu, 0, 1, "AWSNeuron"),)
+        >>> from extender.core.model import Share
+        >>> device = DeviceUUID("a")
+        >>> row = (Share(device, 0, 1, "AWSNeuron"),)
         >>> lifetimes = [Lifetime.INIT, Lifetime.SIDECAR, Lifetime.APP]
-        >>> given = with_cores((row, row, row), lifetimes, {gpu: 0b001}, 3)
+        >>> given = with_cores((row, row, row), lifetimes, {device: 0b001}, 3)
         >>> [share.cores for (share,) in given]
         [2, 2, 4]
     """
