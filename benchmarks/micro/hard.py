@@ -55,5 +55,5 @@ def hard_cards(node_count: int) -> Cards:
         inventory = Inventory(tuple(devices), 1_000)
         shown = Node(name, {NVIDIA.type_word: inventory})
         fleet.put(shown, [Holding(name, charge)])
-    (selected,) = fleet.of(NVIDIA.type_word).select(names)
-    return selected.cards
+    (cards,) = fleet.of(NVIDIA.type_word).cards()
+    return cards

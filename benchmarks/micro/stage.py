@@ -13,7 +13,7 @@ from benchmarks.shapes import MOST_QUESTIONS, SHAPE_BY_NAME
 from extender.core.cards import Cards
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import Node, NodeName, Pod
+from extender.core.model import Node, Pod
 from extender.state.events import NodeSeen, PodSeen, Synced
 from extender.state.ledger import Ledger
 from extender.wire.nodes import decode_node
@@ -45,9 +45,8 @@ class Stage:
     @property
     def cards(self) -> Cards:
         """The cards of all nodes."""
-        names = [NodeName(name) for name in self.plan.node_names()]
-        (selected,) = self.ledger.fleet.of(NVIDIA.type_word).select(names)
-        return selected.cards
+        (cards,) = self.ledger.fleet.of(NVIDIA.type_word).cards()
+        return cards
 
     def question(self, shape: str) -> Question:
         """Ask for what was not asked for before."""

@@ -117,8 +117,19 @@ class Bucket:
 
     def count(self, column: int, holding: Holding, sign: int) -> None:
         """Add (`sign` 1) or take back (-1) a holding; devices not here are left out."""
-        self._remembered.note_change(column)
-        self._cards.apply(self.change(column, holding, sign))
+        if self._concerns(column, holding):
+            self._remembered.note_change(column)
+            self._cards.apply(self.change(column, holding, sign))
+
+    def _concerns(self, column: int, holding: Holding) -> bool:
+        """Tell whether a holding has to do with a node's cards of this kind."""
+        positions = self._positions[column]
+        named = (holding.charge, holding.released, holding.quarantined)
+        return (
+            self._kind in holding.kubelet_slots
+            or self._kind in holding.hides
+            or any(uuid in positions for uuids in named for uuid in uuids)
+        )
 
     def change(self, column: int, holding: Holding, sign: int) -> Change:
         """Describe a holding that is added (`sign` 1) or taken back on a node."""

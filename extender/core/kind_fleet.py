@@ -8,7 +8,7 @@ so that the others need no look at instances.
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 from typing import Final
 
@@ -23,17 +23,6 @@ from extender.core.core_bits import CoresOf, HeldCores
 from extender.core.holding import Holding
 from extender.core.model import Inventory, KindWord, Links, NodeName, PodRequest
 from extender.core.reasons import CODES, Reason
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """A bucket that has some of the asked nodes.
-
-    Attributes:
-        cards: All of its columns.
-    """
-
-    cards: Cards
 
 
 class KindFleet:
@@ -246,12 +235,9 @@ class KindFleet:
             self._looked_up.append((node_names, found))
         return found
 
-    def select(self, node_names: Sequence[NodeName]) -> list[Selected]:
-        """Look up the buckets of nodes; those without cards that count have none."""
-        return [
-            Selected(self._buckets[number].cards())
-            for number, _, _ in self._by_bucket(node_names)
-        ]
+    def cards(self) -> list[Cards]:
+        """See all cards, bucket by bucket, read-only; also places that no node has."""
+        return [bucket.cards() for bucket in self._buckets]
 
     def node(
         self,

@@ -14,6 +14,7 @@ class Kinds:
         by_word: Each by its `Kind.type_word`, in the order given.
         by_resource: Each by every resource by which a container asks for it.
         by_allocation: Each by the pod annotation that has its rows.
+        of_allocations: Every pod annotation that tells what a pod holds or is to get.
     """
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
@@ -26,6 +27,17 @@ class Kinds:
         )
         self.by_allocation: Mapping[str, Kind] = MappingProxyType(
             {kind.allocated_annotation: kind for kind in listed}
+        )
+        self.of_allocations = frozenset(
+            name
+            for kind in listed
+            for name in (
+                kind.allocated_annotation,
+                kind.to_allocate_annotation,
+                kind.mig_annotation,
+                kind.slots_annotation,
+            )
+            if name is not None
         )
 
     def __iter__(self) -> Iterator[Kind]:

@@ -415,6 +415,8 @@ class Pod:
         is_unserved: Whether a device plugin still has to hand out its devices: it is
             Pending, with rows to allocate or a bind that no plugin has answered, and
             nothing shows yet that kubelet has admitted it.
+        leftovers: Annotations by which an unbound pod tells of an allocation: copied
+            from another pod, or of a bind that failed. None of them is its own.
     """
 
     uid: PodUID
@@ -431,6 +433,7 @@ class Pod:
     priority: int = 0
     nominated_node: NodeName | None = None
     is_unserved: bool = False
+    leftovers: tuple[str, ...] = ()
 
     @property
     def full_name(self) -> str:

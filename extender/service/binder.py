@@ -250,6 +250,8 @@ class Binder:
         self, pod: Pod, args: BindingArgs, allocation: Allocation, lock_value: str
     ) -> str:
         node = self._ledger.nodes.get(args.node_name)
+        # The kinds may be others once the Binding is answered.
+        asked = [self.kinds[request.kind] for request in pod.asking]
         annotations = binding_annotations(
             pod,
             self.kinds.by_word,
@@ -270,7 +272,6 @@ class Binder:
         else:
             self._sent.note(args, lock_value, is_answered=True)
             _log.info("bound %s", described(args))
-            asked = [self.kinds[request.kind] for request in pod.asking]
             if not any(kind.served_by is ServedBy.NODE_LOCK for kind in asked):
                 await self._locks.release(args.node_name, lock_value)
         return ""

@@ -427,6 +427,8 @@ def _source_of(kind: Kind) -> str:
     """Name what tells a node's cards."""
     if kind.register_annotation is not None:
         return f"annotation {kind.register_annotation}"
+    if kind.capacity_cards is not None:
+        return f"capacity {kind.capacity_cards.resource}"
     return f"capacity {kind.count_resource}"
 
 

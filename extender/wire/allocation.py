@@ -52,8 +52,6 @@ def allocation_annotations(
     node_name: NodeName,
     allocation: Allocation,
     unix_seconds: int,
-    *,
-    has_leftovers: bool = False,
 ) -> dict[str, str]:
     """Write all that the device plugins and later readers need, at bind.
 
@@ -62,9 +60,6 @@ def allocation_annotations(
         node_name: The node.
         allocation: Rows of all kinds.
         unix_seconds: Now.
-        has_leftovers: Whether the pod has annotations of an allocation already, copied
-            from another pod or left over. Then instances that it does not get must not
-            stay there: they would be read as its own.
     """
     written = {
         NODE_ANNOTATION: node_name,
@@ -79,7 +74,7 @@ def allocation_annotations(
             written[kind.to_allocate_annotation] = rows
         if kind.mig_annotation is not None:
             instances = encode_instances(allocation, kind)
-            if instances or has_leftovers:
+            if instances:
                 written[kind.mig_annotation] = instances
     return written
 

@@ -34,13 +34,9 @@ def binding_annotations(
     now = int(unix_seconds)
     asked = [kinds[request.kind] for request in pod.asking]
     annotations = {
-        **allocation_annotations(
-            asked,
-            node_name,
-            allocation,
-            now,
-            has_leftovers=pod.allocation is not None,
-        ),
+        # A Binding takes no annotation away: what is not the pod's own is emptied.
+        **dict.fromkeys(pod.leftovers, ""),
+        **allocation_annotations(asked, node_name, allocation, now),
         **release_annotations(pod),
         **exclusive_annotations(pod),
     }

@@ -5,7 +5,8 @@ from typing import Final
 
 from extender.core.kinds import Kind
 
-_IN_SOFTWARE: Final = "hami-core"
+IN_SOFTWARE: Final = "hami-core"
+"""HAMi's word for sharing by its library in the container: a card's mode, or asked."""
 
 
 def shares_in_software(annotations: Mapping[str, str], kind: Kind) -> bool:
@@ -21,7 +22,7 @@ def shares_in_software(annotations: Mapping[str, str], kind: Kind) -> bool:
         False
     """
     name = kind.software_annotation
-    return name is not None and annotations.get(name) == _IN_SOFTWARE
+    return name is not None and annotations.get(name) == IN_SOFTWARE
 
 
 def annotation_problem(annotations: Mapping[str, str], kind: Kind) -> str | None:

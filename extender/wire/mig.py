@@ -132,6 +132,21 @@ class _Element:
         return MigInstance(self.profile, MigPlacement(self.start, self.size))
 
 
+def devices_of_instances(text: str) -> tuple[DeviceUUID, ...]:
+    """List the devices that an annotation names instances of, once each.
+
+    Elements that cannot be read name nothing.
+    """
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return ()
+    elements = value if isinstance(value, list) else []
+    named = [each.get("gpuUUID") for each in elements if isinstance(each, dict)]
+    uuids = [DeviceUUID(uuid) for uuid in named if uuid and isinstance(uuid, str)]
+    return tuple(dict.fromkeys(uuids))
+
+
 def with_instances(
     allocation: Allocation | UnreadableAllocation | None, text: str, kind: Kind
 ) -> Allocation | UnreadableAllocation | None:
@@ -155,7 +170,8 @@ def with_instances(
     try:
         elements = _elements(text, field)
     except BadAnnotation as error:
-        return UnreadableAllocation(str(error), rows, kinds)
+        named = tuple(dict.fromkeys((*rows, *devices_of_instances(text))))
+        return UnreadableAllocation(str(error), named, kinds)
     if not elements:
         return allocation
     named = tuple(dict.fromkeys((*rows, *(each.device_uuid for each in elements))))

@@ -19,6 +19,7 @@ from extender.core.model import (
 from extender.core.neighbours import RING_MODE
 from extender.errors import BadObject, BadQuantity, WireError
 from extender.wire.capacity_cards import cards_by_capacity
+from extender.wire.kind_annotations import IN_SOFTWARE
 from extender.wire.label_selector import EVERYTHING, LabelSelector
 from extender.wire.links import decode_links
 from extender.wire.lock import LOCK_ANNOTATION
@@ -30,9 +31,8 @@ from extender.wire.register_metax import decode_metax_inventory
 
 CORDON_ANNOTATION: Final = "hami.io/device-cordon"
 
-_IN_SOFTWARE: Final = "hami-core"
 _CUT_BY_DRIVER: Final = "template"
-"""Modes of cards that are shared in one of two ways; the second word is ours."""
+"""Mode of cards that are not shared in software, of a kind that may be; ours."""
 
 
 def decode_node(
@@ -100,7 +100,7 @@ def has_same_devices(
     """Tell, at a fraction of its cost, whether `decode_node` would give equal devices.
 
     Args:
-        node: As `decode_node` gave it, by any kinds and selector.
+        node: As `decode_node` gave it, by these kinds and any selector.
         obj: The JSON object of a node, that of another moment perhaps.
         kinds: As for `decode_node`.
         selector: As for `decode_node`.
@@ -285,7 +285,7 @@ def _by_mode(
     return tuple(
         replace(
             each,
-            mode=_IN_SOFTWARE,
+            mode=IN_SOFTWARE,
             capacity=replace(each.capacity, core_percent=kind.whole_card_cores),
         )
         for each in devices

@@ -17,8 +17,6 @@ from extender.core.model import (
 NODE_POLICY_ANNOTATION: Final = "hami.io/node-scheduler-policy"
 RELEASE_ANNOTATION: Final = "gpu-extender/release"
 
-WEIGHTS_ANNOTATION: Final = "hami.io/device-scoring-weights"
-
 _NODE_POLICIES: Final[dict[str, Policy]] = {policy.value: policy for policy in Policy}
 _RELEASES: Final[dict[str, Release]] = {each.value: each for each in Release}
 
@@ -81,7 +79,7 @@ def read_node_policy(
 def read_release(
     annotations: Mapping[str, str], default: Release, warnings: list[str]
 ) -> Release:
-    """Read when a pod's inits are released; as `read_policy`."""
+    """Read when a pod's inits are released; as `read_node_policy`."""
     return _read_word(annotations, RELEASE_ANNOTATION, _RELEASES, default, warnings)
 
 

@@ -30,7 +30,7 @@ from extender.errors import BadAnnotation, BadObject
 from extender.wire.allocation import is_served, named_devices, read_allocation
 from extender.wire.device_policies import read_device_policy, weighed
 from extender.wire.kind_annotations import shares_in_software
-from extender.wire.mig import with_instances
+from extender.wire.mig import devices_of_instances, with_instances
 from extender.wire.objects import (
     JsonObject,
     as_object,
@@ -120,7 +120,10 @@ class PodReader:
             warnings=tuple(dict.fromkeys(warnings)),
             priority=_priority(spec),
             nominated_node=_nominated_node(pod),
-            is_unserved=self._is_unserved(pod, annotations, kinds, status),
+            is_unserved=_is_unserved(pod, annotations, read, status),
+            leftovers=()
+            if node_name is not None
+            else tuple(sorted(self.kinds.of_allocations & annotations.keys())),
         )
 
     def _requests(
@@ -170,20 +173,6 @@ class PodReader:
         nothing = (NO_REQUEST,) * len(lifetimes)
         return tuple([replace(each, containers=nothing) for each in found]), problems[0]
 
-    def _is_unserved(
-        self,
-        pod: JsonObject,
-        annotations: Mapping[str, str],
-        kinds: Sequence[Kind],
-        status: PodStatus,
-    ) -> bool:
-        """Tell whether a plugin that the node's lock serves still has to act."""
-        if _phase_text(pod) != PodPhase.PENDING or is_served(annotations):
-            return False
-        if _is_admitted(status):
-            return False
-        return not kinds or any(kind.served_by is ServedBy.NODE_LOCK for kind in kinds)
-
     def read_bound_remains(self, obj: object, problem: str) -> Pod | None:
         """Read what must be known of a pod that cannot be read otherwise.
 
@@ -214,6 +203,9 @@ class PodReader:
             for name in self.kinds.by_allocation
             for device_uuid in named_devices(texts.get(name, ""))
         ]
+        for kind in self.kinds:
+            if kind.mig_annotation is not None:
+                named += devices_of_instances(texts.get(kind.mig_annotation, ""))
         return Pod(
             uid=PodUID(uid),
             namespace=str(metadata.get("namespace") or _DEFAULT_NAMESPACE),
@@ -229,6 +221,21 @@ class PodReader:
             status=PodStatus(PodPhase.FAILED if is_finished else PodPhase.UNKNOWN),
             is_unserved=_phase_text(pod) == PodPhase.PENDING and not is_served(texts),
         )
+
+
+def _is_unserved(
+    pod: JsonObject,
+    annotations: Mapping[str, str],
+    read: Sequence[tuple[Kind, ReadRequests]],
+    status: PodStatus,
+) -> bool:
+    """Tell whether a plugin that the node's lock serves still has to act."""
+    if _phase_text(pod) != PodPhase.PENDING or is_served(annotations):
+        return False
+    if _is_admitted(status):
+        return False
+    asked = [kind for kind, requests in read if any(requests.counts)]
+    return not asked or any(kind.served_by is ServedBy.NODE_LOCK for kind in asked)
 
 
 def _allocation(

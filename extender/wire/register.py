@@ -8,6 +8,7 @@ import orjson
 from extender.core.mig import MIG_MODE
 from extender.core.model import MAX_INT32, Device, DeviceUUID, Usage
 from extender.errors import BadAnnotation
+from extender.wire.kind_annotations import IN_SOFTWARE
 from extender.wire.mig import read_mig_profiles
 from extender.wire.objects import shown
 
@@ -17,7 +18,6 @@ _SEPARATORS: Final = frozenset(",:;")
 _SHORT_FORM: Final = ("id", "count", "devmem", "devcore", "type", "numa", "health")
 _LONG_FORM: Final = (*_SHORT_FORM, "index", "mode")
 
-_DEFAULT_MODE: Final = "hami-core"
 
 _NO_NUMA_NODE: Final = -1
 """How Linux tells that a device is at none; its like stand together."""
@@ -96,7 +96,7 @@ def _text_element(piece: str, field: str) -> Mapping[str, object]:
     """Give a card of the older forms the shape that it would have in JSON."""
     values = piece.split(",")
     if len(values) == len(_SHORT_FORM):
-        values += ["0", _DEFAULT_MODE]
+        values += ["0", IN_SOFTWARE]
     if len(values) != len(_LONG_FORM):
         raise BadAnnotation(field, piece, "a card of 7 or 9 fields")
     element: dict[str, object] = dict(zip(_LONG_FORM, values, strict=True))

@@ -4,12 +4,13 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final, Self
 
 import aiohttp
 import orjson
+from multidict import CIMultiDict
 
 from extender.kube.connections import connector
 from tests.builders import Json
@@ -20,6 +21,10 @@ Claim = Callable[[Json], bool]
 
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+
+PLUGIN: Final = "system:serviceaccount:kube-system:hami-device-plugin"
+"""As whom HAMi's device plugin writes, where its chart is installed as it says."""
 
 _IMAGE: Final = "registry.example/work:1"
 _RELIST_SECONDS: Final = 0.2
@@ -44,9 +49,15 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """Talks to one API server as one user; `connected` opens and closes it."""
+    """Talks to one API server as one user; `connected` opens and closes it.
+
+    Attributes:
+        session: With the user's credentials.
+        acts_as: Further headers, by which an administrator acts as somebody else.
+    """
 
     session: aiohttp.ClientSession
+    acts_as: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     @asynccontextmanager
@@ -62,6 +73,18 @@ class Api:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
         ) as session:
             yield cls(session)
+
+    def acting_as(self, name: str) -> Self:
+        """Write as another user, who may do everything that RBAC can give.
+
+        Admission sees the name, which is what the guards in ``manifests`` go by. A
+        name of a node is in the group of nodes, too.
+        """
+        groups = ["system:authenticated", "system:masters"]
+        if name.startswith("system:node:"):
+            groups.append("system:nodes")
+        headers = [("Impersonate-Group", group) for group in groups]
+        return replace(self, acts_as=(("Impersonate-User", name), *headers))
 
     async def request(
         self,
@@ -81,7 +104,7 @@ class Api:
             method,
             path,
             data=None if body is None else orjson.dumps(body),
-            headers={"Content-Type": content_type},
+            headers=CIMultiDict([("Content-Type", content_type), *self.acts_as]),
             params=parameters,
         ) as answer:
             read = await answer.read()
@@ -114,13 +137,16 @@ class Api:
                 raise
 
     async def create_node(self, node: Json) -> Json:
-        """Create a node as `tests.builders.node` prints it, and let it be Ready."""
+        """Create a node as `tests.builders.node` prints it, and let it be Ready.
+
+        It has cards at once, so that is done by who registers them.
+        """
         status = {
             "capacity": node["status"]["allocatable"],
             "conditions": [{"type": "Ready", "status": "True", "reason": "Test"}],
             **node["status"],
         }
-        return await self.request(
+        return await self.acting_as(PLUGIN).request(
             "POST", "/api/v1/nodes", body={**node, "status": status}
         )
 
@@ -157,7 +183,7 @@ class Api:
         annotations: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        """Bind a pod by the Binding sub-resource, held to its uid."""
+        """Bind a pod by the Binding sub-resource, held to its uid, as an extender."""
         metadata = {
             "name": pod["metadata"]["name"],
             "uid": pod["metadata"]["uid"],
@@ -168,7 +194,8 @@ class Api:
             "metadata": metadata,
             "target": {"kind": "Node", "name": node_name},
         }
-        await self.request("POST", f"{path_of(pod)}/binding", body=body)
+        binder = self.acting_as(User.EXTENDER)
+        await binder.request("POST", f"{path_of(pod)}/binding", body=body)
 
     async def events_of(self, pod: Json) -> list[Json]:
         """Read the Events about a pod."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from tests.control_plane.client import Api, node_path, path_of
 from tests.control_plane.cluster import Cluster, clustered
 from tests.control_plane.component import tail
 from tests.control_plane.extender import GpuExtender, gpu_extender
+from tests.control_plane.installing import install
 from tests.control_plane.plane import ControlPlane
 from tests.control_plane.scheduler import kube_scheduler
 
@@ -78,9 +80,12 @@ def shared_control_plane(
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
 ) -> Iterator[ControlPlane]:
-    """Run the control plane of the session."""
+    """Run the control plane of the session, with all of ``manifests`` installed."""
     folder = tmp_path_factory.mktemp("control-plane")
     with plane.running(control_plane_binaries, folder) as running:
+        # Threads have event loops of their own.
+        with ThreadPoolExecutor() as threads:
+            threads.submit(asyncio.run, install(running)).result()
         request.session.stash[_PLANE] = running
         yield running
 

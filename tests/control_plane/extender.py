@@ -102,7 +102,7 @@ class GpuExtender:
 async def gpu_extender(
     plane: ControlPlane,
     *,
-    user: User = User.ADMIN,
+    user: User = User.EXTENDER,
     kubeconfig: Path | None = None,
     options: Sequence[str] = (),
 ) -> AsyncIterator[GpuExtender]:

@@ -35,6 +35,7 @@ _CONTROLLERS: Final = (
     "replicaset-controller",
     "job-controller",
     "serviceaccount-controller",
+    "validatingadmissionpolicy-status-controller",
 )
 """Not the node controllers: no kubelet renews a lease here, so they would taint."""
 
@@ -53,8 +54,11 @@ class User(StrEnum):
     SCHEDULER = "system:kube-scheduler"
     """May do what Kubernetes' own roles give to kube-scheduler."""
 
-    EXTENDER = "gpu-extender"
-    """May do nothing until a test binds a role to this user."""
+    EXTENDER = "system:serviceaccount:gpu-extender:gpu-extender"
+    """May do what ``manifests/rbac.yaml`` gives to its service account."""
+
+    NOBODY = "nobody"
+    """May do nothing."""
 
 
 _GROUPS: Final = {User.ADMIN: '"system:masters"'}

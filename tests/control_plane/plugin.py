@@ -16,7 +16,14 @@ from typing import Final, Protocol
 import aiohttp
 
 from tests.builders import Json
-from tests.control_plane.client import Api, ApiError, node_path, path_of, pod_path
+from tests.control_plane.client import (
+    PLUGIN,
+    Api,
+    ApiError,
+    node_path,
+    path_of,
+    pod_path,
+)
 
 LOCK: Final = "hami.io/mutex.lock"
 TO_ALLOCATE: Final = "hami.io/vgpu-devices-to-allocate"
@@ -83,7 +90,7 @@ class DevicePlugin:
     def __init__(
         self, api: Api, node_name: str, *, allocate_seconds: float, release: Release
     ) -> None:
-        self.api = api
+        self.api = api.acting_as(PLUGIN)
         self.node_name = node_name
         self.allocate_seconds = allocate_seconds
         self._tell_of_release = release

@@ -265,7 +265,7 @@ class ApiProxy:
 
 @asynccontextmanager
 async def proxied(
-    plane: ControlPlane, user: User = User.ADMIN
+    plane: ControlPlane, user: User = User.EXTENDER
 ) -> AsyncIterator[ApiProxy]:
     """Run a proxy to a control plane, for a user whose token it writes down."""
     folder = Path(mkdtemp(dir=plane.folder, prefix="proxy-"))

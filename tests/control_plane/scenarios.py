@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.builders import Json, PodBuilder, node, pod
-from tests.control_plane.client import Api, node_path, path_of
+from tests.control_plane.client import PLUGIN, Api, node_path, path_of
 from tests.control_plane.device_ids import DeviceIds
 from tests.control_plane.kubelet import Kubelet, attached
 from tests.control_plane.plugin import (
@@ -60,7 +60,7 @@ async def create_node(api: Api, *, slots: int = 20) -> None:
 async def lock_node(api: Api, value: str | None) -> None:
     """Write the lock."""
     change = {"metadata": {"annotations": {LOCK: value}}}
-    await api.patch(node_path(NODE), change)
+    await api.acting_as(PLUGIN).patch(node_path(NODE), change)
 
 
 async def bind(api: Api, builder: PodBuilder, rows: str, *, lock: bool = True) -> Json:
@@ -188,7 +188,8 @@ async def serves_whom_the_lock_names(api: Api, stand_in: StandIn) -> None:
     async with attached(stand_in.make(api)) as kubelet:
         other = await api.create_pod(one_gpu("other").build())
         texts = {TO_ALLOCATE: ROW, ALLOCATED: ROW, VGPU_NODE: NODE}
-        await api.patch(path_of(other), {"metadata": {"annotations": texts}})
+        plugin = api.acting_as(PLUGIN)
+        await plugin.patch(path_of(other), {"metadata": {"annotations": texts}})
         await lock_node(api, f"{TIME},default,other")
         created = await bind(api, one_gpu("p"), ROW, lock=False)
         assert texts_of(await settled(api, created))[TO_ALLOCATE] == ROW

@@ -104,4 +104,5 @@ class Stage:
 
     async def _patch(self, pod: Json, status: Json) -> None:
         change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
-        await self._api.patch(f"{path_of(pod)}/status", change, STRATEGIC)
+        kubelet = self._api.acting_as(f"system:node:{pod['spec']['nodeName']}")
+        await kubelet.patch(f"{path_of(pod)}/status", change, STRATEGIC)

@@ -13,7 +13,14 @@ import pytest
 import pytest_asyncio
 
 from tests.builders import Json, node, pod
-from tests.control_plane.client import STRATEGIC, Api, node_path, path_of, pod_path
+from tests.control_plane.client import (
+    PLUGIN,
+    STRATEGIC,
+    Api,
+    node_path,
+    path_of,
+    pod_path,
+)
 from tests.control_plane.kubelet import Kubelet, attached
 from tests.control_plane.plane import ControlPlane
 from tests.control_plane.plugin import (
@@ -76,7 +83,7 @@ async def trial(only: TimedTrial) -> AsyncIterator[TimedTrial]:
 async def lock(api: Api, value: str | None) -> None:
     """Write the lock of n1, as others would."""
     change = {"metadata": {"annotations": {LOCK: value}}}
-    await api.patch(node_path("n1"), change)
+    await api.acting_as(PLUGIN).patch(node_path("n1"), change)
 
 
 async def lock_of(api: Api) -> str:
@@ -224,7 +231,8 @@ async def test_unserved_pod_whose_lock_is_missing(trial: TimedTrial) -> None:
     said = "node n1 is busy: pod default/q waits for its devices"
     assert await bind_till_the_end(trial, lambda *at: at == ("GET", PODS)) == said
     assert await lock_of(trial.api) == str(FREE)
-    await trial.api.patch(path_of(created), {"metadata": {"annotations": SERVED}})
+    plugin = trial.api.acting_as(PLUGIN)
+    await plugin.patch(path_of(created), {"metadata": {"annotations": SERVED}})
     assert await bind(trial) == ""
 
 

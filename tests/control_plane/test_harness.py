@@ -97,9 +97,9 @@ async def test_node_and_pod(api: Api) -> None:
 
 async def test_user_without_a_role_may_do_nothing(control_plane: ControlPlane) -> None:
     """RBAC holds: a right that the manifests do not give is refused."""
-    async with Api.connected(control_plane, User.EXTENDER) as extender:
+    async with Api.connected(control_plane, User.NOBODY) as nobody:
         with pytest.raises(ApiError) as refused:
-            await extender.items("/api/v1/nodes")
+            await nobody.items("/api/v1/nodes")
     assert refused.value.status == HTTPStatus.FORBIDDEN
 
 

@@ -10,13 +10,12 @@ from typing import Final
 import pytest_asyncio
 
 from tests.builders import PodBuilder, node, pod
-from tests.control_plane.client import Api, pod_path
+from tests.control_plane.client import pod_path
 from tests.control_plane.cluster import Cluster
 from tests.control_plane.extender import GpuExtender, gpu_extender
 from tests.control_plane.kubelet import Kubelet
-from tests.control_plane.plane import ControlPlane, User
+from tests.control_plane.plane import ControlPlane
 from tests.control_plane.proxy import NODES, PODS, ApiProxy, Held, proxied
-from tests.control_plane.rights import RIGHTS, extender_may
 from tests.control_plane.scheduler import kube_scheduler
 
 GIB: Final = 1024
@@ -32,17 +31,16 @@ NEVER: Final = 3_600.0
 @pytest_asyncio.fixture
 async def proxy(control_plane: ControlPlane) -> AsyncIterator[ApiProxy]:
     """Run a proxy to the control plane."""
-    async with proxied(control_plane, User.EXTENDER) as running:
+    async with proxied(control_plane) as running:
         yield running
 
 
 @pytest_asyncio.fixture
 async def extender(
-    control_plane: ControlPlane, proxy: ApiProxy, api: Api
+    control_plane: ControlPlane, proxy: ApiProxy
 ) -> AsyncIterator[GpuExtender]:
-    """Run an extender behind the proxy, with the rights that it needs to wake pods."""
+    """Run an extender behind the proxy."""
     async with (
-        extender_may(RIGHTS, api),
         gpu_extender(control_plane, kubeconfig=proxy.kubeconfig) as running,
         kube_scheduler(control_plane, running.url),
     ):

@@ -23,6 +23,7 @@ from extender.core.model import (
     Pod,
     PodRequest,
     PodUID,
+    Share,
     UnreadableAllocation,
     Usage,
 )
@@ -1055,3 +1056,45 @@ async def test_nothing_is_written_of_a_kind_that_is_not_asked_for(
     assert "B-0,Beta,4000,0:;" in text
     assert ALPHA_ROWS not in text
     assert ALPHA_TO_ALLOCATE not in text
+
+
+async def test_what_a_pod_was_copied_with_is_emptied_of_every_kind(
+    tmp_path: Path,
+) -> None:
+    """Else rows of a kind that it does not ask for would be read as its own."""
+    rows = "A-9,Alpha,8000,0:;"
+    printed = pod_of(
+        pod("p").app("a").annotations({ALPHA_ROWS: rows, ALPHA_TO_ALLOCATE: rows}),
+        {"a": BETA_ONLY},
+    )
+    on = node_of("n1", {"A-9": 24_000}, {"B-0": 16_000})
+    extender, cluster = embedded(tmp_path, on, printed)
+    args = BindingArgs("p", "default", PodUID(pod("p").pod_uid), N1)
+    assert await extender.bind(args) == ""
+    (kept,) = cluster.pod_objects()
+    annotations = json.loads(json.dumps(kept))["metadata"]["annotations"]
+    assert annotations[ALPHA_ROWS] == ""
+    assert annotations[ALPHA_TO_ALLOCATE] == ""
+    (there,) = extender.ledger.pods.values()
+    assert there.allocation == ((Share(B_0, 4_000, 0, "Beta"),),)
+    assert not there.is_unserved
+    assert used(extender.ledger) == {"A-9": 0, "B-0": 4_000}
+    assert audit(extender.ledger) == []
+
+
+def test_a_pod_waits_for_the_plugins_of_what_it_asks_for_alone() -> None:
+    """Naming 0 of a kind whose plugin goes by the lock is no asking."""
+    printed = beta_beside_no_alpha(pod("p").app("a").on("n1"))
+    printed["metadata"]["annotations"] = {"hami.io/bind-phase": "allocating"}
+    assert not READER.read(printed).is_unserved
+
+
+def test_answers_are_kept_while_cards_of_another_kind_change_hands() -> None:
+    """Only what is held of the kind itself makes its nodes be judged anew."""
+    ledger = ledger_of(shown(N1, {"A-0": 24_000}, {"B-0": 16_000}))
+    of_alpha, of_beta = (ledger.fleet.of(word) for word in ("Alpha", "Beta"))
+    before = of_alpha.change_of(N1), of_beta.change_of(N1)
+    holder = bound("holder", Asks(beta=1), {BETA_ROWS: "B-0,Beta,16000,0:;"})
+    ledger.apply(PodSeen(holder))
+    assert of_alpha.change_of(N1) == before[0]
+    assert of_beta.change_of(N1) != before[1]

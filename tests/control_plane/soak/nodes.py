@@ -18,7 +18,14 @@ import aiohttp
 import orjson
 
 from tests.builders import Json, NodeBuilder, node
-from tests.control_plane.client import STRATEGIC, Api, ApiError, node_path, path_of
+from tests.control_plane.client import (
+    PLUGIN,
+    STRATEGIC,
+    Api,
+    ApiError,
+    node_path,
+    path_of,
+)
 from tests.control_plane.kubelet import Kubelet
 from tests.control_plane.playing import Play
 from tests.control_plane.plugin import DevicePlugin, Release
@@ -279,7 +286,8 @@ class Flaps:
             cards[card][key] = value
         texts = {_REGISTER: orjson.dumps(cards).decode()}
         change = {"metadata": {"annotations": texts}}
-        await self._api.patch(node_path(self._plan.name), change)
+        plugin = self._api.acting_as(PLUGIN)
+        await plugin.patch(node_path(self._plan.name), change)
 
     async def _offer(self, ids: int) -> None:
         offered = {_COUNT: str(ids)}

@@ -17,7 +17,6 @@ from typing import Final, Self
 
 from tests.control_plane.client import Api
 from tests.control_plane.plane import ControlPlane, User
-from tests.control_plane.rights import RIGHTS, extender_may
 from tests.control_plane.scheduler import kube_scheduler
 from tests.control_plane.soak.chaos import (
     Action,
@@ -133,7 +132,6 @@ class Soak:
         async with (
             Api.connected(self._plane) as plain,
             PatientApi.connected(self._plane) as patient,
-            extender_may(RIGHTS, patient),
             AsyncExitStack() as running,
             asyncio.TaskGroup() as group,
         ):

@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from tests.control_plane.binaries import Binaries, Say
+from tests.control_plane.installing import install
 from tests.control_plane.plane import running
 from tests.control_plane.soak.soak import Plan, Soak
 from tests.control_plane.soak.stream import AS_JSON
@@ -27,6 +28,7 @@ async def test_soak(control_plane_binaries: Binaries, tmp_path: Path, say: Say) 
     plan = Plan.of(MINUTES, SEED)
     say(f"soak: SOAK_MINUTES={MINUTES:g} SOAK_SEED={SEED}")
     with running(control_plane_binaries, tmp_path, [AS_JSON]) as plane:
+        await install(plane)
         report = await Soak(plane, plan, say).run()
     say("\n".join(report.lines))
     assert not report.problems, "\n".join([f"logs: {tmp_path}", *report.problems])

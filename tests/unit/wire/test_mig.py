@@ -250,6 +250,23 @@ def test_instances_without_rows_name_their_cards() -> None:
     assert read.named == ("GPU-m",)
 
 
+def test_a_card_that_only_a_damaged_annotation_names_counts_as_held() -> None:
+    """One element cannot be read; the other tells which card it is."""
+    text = of(element(0, 0, "GPU-x", 6), element(-1, 0, "GPU-m", 6))
+    read = with_instances(ONE_ROW, text, NVIDIA)
+    assert isinstance(read, UnreadableAllocation)
+    assert read.named == ("GPU-m", "GPU-x")
+
+
+def test_remains_of_a_pod_name_the_cards_of_its_instances() -> None:
+    """Nothing else of it can be read."""
+    printed = pod("p").app("a").on("n1").annotations({FIELD: of(GOOD)}).build()
+    remains = PodReader(Kinds([NVIDIA])).read_bound_remains(printed, "torn")
+    assert remains is not None
+    assert isinstance(remains.allocation, UnreadableAllocation)
+    assert remains.allocation.named == ("GPU-m",)
+
+
 def shown() -> PodBuilder:
     """Show a pod that holds a slice."""
     rows = pod("p").app("a", gpu=1, gpumem=4_000).holding("GPU-m,NVIDIA,4864,15:;")
