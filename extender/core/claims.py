@@ -1,6 +1,7 @@
 """What a container names in its resources, before it means anything."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from extender.core.company import Trait
 
@@ -26,3 +27,6 @@ class ResourceClaim:
     cores: int | None = None
     shares_in_software: bool = False
     app_class: Trait | None = None
+
+
+NO_CLAIM: Final = ResourceClaim()

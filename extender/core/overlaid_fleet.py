@@ -9,6 +9,7 @@ from extender.core.arrays import Int64s
 from extender.core.bucket import NodeTotals
 from extender.core.budget import StepBudget
 from extender.core.cards import Cards
+from extender.core.core_bits import CoresOf
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kind_fleet import KindFleet
@@ -105,6 +106,15 @@ class _OverlaidKindFleet(KindFleet):
     ) -> Cards | None:
         """Copy one node's cards out; see `KindFleet.node`."""
         return self._fleet_with(node_name).node(node_name, without, beside)
+
+    def held_cores(
+        self,
+        node_name: NodeName,
+        without: Holding | None = None,
+        beside: Sequence[Holding] = (),
+    ) -> CoresOf:
+        """Tell which cores are held; see `KindFleet.held_cores`."""
+        return self._fleet_with(node_name).held_cores(node_name, without, beside)
 
     def links(self, node_name: NodeName) -> Int64s | None:
         """Tell how closely one node's cards are linked; see `KindFleet.links`."""

@@ -41,7 +41,7 @@ def configuration(
     (extender,) = shipped["extenders"]
     extender["urlPrefix"] = extender_url
     extender["managedResources"] += [
-        {"name": name, "ignoredByScheduler": name != kind.count_resource}
+        {"name": name, "ignoredByScheduler": name not in kind.kubelet_resources}
         for kind in kinds
         for name in kind.resources
     ]

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from extender.core.kinds import NVIDIA, Admission, Kind
+from extender.core.kind_parts import Admission
+from extender.core.kinds import NVIDIA, Kind
 from extender.wire.device_config.block import Block
 
 _PLUGIN_ALONE: Final = (

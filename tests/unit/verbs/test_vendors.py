@@ -6,9 +6,9 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind
-from extender.core.model import Node, NodeName, Pod
+from extender.core.model import Node, NodeName
 from extender.verbs.bind import choose_devices
-from extender.wire.allocation import encode_allocation, read_allocation
+from extender.wire.binding import binding_annotations
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader
 from tests.builders import pod
@@ -29,20 +29,21 @@ def test_rows_say_what_is_given(
 ) -> None:
     """In the vendor's words and units; and they read back as what was given."""
     kind = SHIPPED[word]
-    shown = node(kind, capacity, annotations)
-    allocation = choose_devices(
-        fleet_of([shown]),
-        asking(kind, limits),
-        NodeName("n1"),
-        None,
-    )
+    shown, coming = node(kind, capacity, annotations), asking(kind, limits)
+    pending = PodReader(Kinds([kind])).read(coming)
+    allocation = choose_devices(fleet_of([shown]), pending, NodeName("n1"), None)
     assert allocation is not None
-    models = {device.device_uuid: device.model for device in shown.devices}
-    text = encode_allocation(allocation, kind, models)
-    assert text == expected
-    counts = [len(row) for row in allocation]
-    back = read_allocation(text, counts, kind)
-    assert back == allocation
+    written = binding_annotations(
+        pending,
+        {word: kind},
+        node_name=NodeName("n1"),
+        devices=shown.devices,
+        allocation=allocation,
+        unix_seconds=1_790_000_000.5,
+    )
+    assert written[kind.allocated_annotation] == expected
+    coming["metadata"]["annotations"] = written
+    assert PodReader(Kinds([kind])).read(coming).allocation == allocation
 
 
 def node(kind: Kind, capacity: dict[str, int], annotations: dict[str, str]) -> Node:
@@ -54,8 +55,8 @@ def node(kind: Kind, capacity: dict[str, int], annotations: dict[str, str]) -> N
     return decode_node(shown, [kind])
 
 
-def asking(kind: Kind, limits: dict[str, int]) -> Pod:
+def asking(kind: Kind, limits: dict[str, int]) -> dict[str, Any]:
     """Show a pod with one container."""
     shown = pod("p").app("a").build()
     shown["spec"]["containers"][0]["resources"] = {"limits": limits}
-    return PodReader(Kinds([kind])).read(shown)
+    return shown
