@@ -3,13 +3,14 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+AUDIT := $(VENV)/audit
 LISTEN ?= 127.0.0.1:8080
 CLUSTER ?= config/example-cluster.yaml
 SOAK_MINUTES ?= 20
 SOAK_SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify lint bench bench-full bench-compare bench-burst control-plane lock clean
+.PHONY: help setup run test verify audit lint bench bench-full bench-compare bench-burst control-plane lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -30,10 +31,29 @@ test: setup ## run every test, two files at a time; needs Go for Kubernetes' own
 	$(BIN)/python -m tests.control_plane.binaries
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-verify: setup ## property tests with many more inputs, and a long soak (SOAK_MINUTES=, SOAK_SEED=); needs Go
+verify: setup ## property tests and a fuzz with many more inputs, and a long soak (SOAK_MINUTES=, SOAK_SEED=); needs Go
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 900 tests/property
+	FUZZ_REQUESTS=20000 $(BIN)/python -m pytest --timeout 900 tests/web/test_fuzz.py
 	SOAK_MINUTES=$(SOAK_MINUTES) SOAK_SEED=$(SOAK_SEED) $(BIN)/python -m pytest tests/control_plane/soak
-	@echo "make verify ran: the property tests with 2,000 examples each; a soak of $(SOAK_MINUTES) minutes"
+	@echo "make verify ran: the property tests with 2,000 examples each; a fuzz of 20,000 requests; a soak of $(SOAK_MINUTES) minutes"
+	@echo "not part of it: make audit, which needs the advisory data of the package index"
+
+# pip-audit passes over what has a marker for other Pythons and systems, without a word; so it
+# gets names and versions alone, in one list for each first, second, ... version of a name.
+audit: $(AUDIT)/.ready ## look up known vulnerabilities of every locked version; needs the package index
+	@rm -f $(AUDIT)/versions-*.txt
+	@grep -hoE '^[A-Za-z0-9._-]+==[^ ;]+' requirements/*.txt | sort -u \
+	  | awk -F== '{ print > ("$(AUDIT)/versions-" ++seen[$$1] ".txt") }'
+	@for versions in $(AUDIT)/versions-*.txt; do \
+	  $(AUDIT)/bin/pip-audit --strict --disable-pip --no-deps --progress-spinner off -r $$versions \
+	    || { echo "make audit: FAILED: a locked version has a known vulnerability, or could not be looked up; see above" >&2; exit 1; }; \
+	done
+	@echo "make audit looked up $$(cat $(AUDIT)/versions-*.txt | wc -l) locked versions"
+
+$(AUDIT)/.ready: requirements/audit.txt
+	$(PYTHON) -m venv $(AUDIT)
+	$(AUDIT)/bin/pip install --quiet --require-hashes -r requirements/audit.txt
+	@touch $@
 
 lint: setup ## format, lint, types, import contract, spelling
 	$(BIN)/ruff format --check .
@@ -62,6 +82,8 @@ lock: ## resolve the locked requirements again (needs uv)
 	  --custom-compile-command "make lock" pyproject.toml -o requirements/runtime.txt
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
 	  --custom-compile-command "make lock" pyproject.toml --group dev -o requirements/dev.txt
+	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+	  --custom-compile-command "make lock" --group pyproject.toml:audit -o requirements/audit.txt
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

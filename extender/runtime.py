@@ -3,29 +3,28 @@
 import asyncio
 import gc
 import logging
-import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from aiohttp import web
-
 from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind
 from extender.device_config import DeviceConfigFile
 from extender.embedded.cluster import EmbeddedCluster
-from extender.errors import SettingsError
 from extender.observe.metrics import Metrics
 from extender.service import Extender
-from extender.settings import HttpSettings, Settings
-from extender.web.app import build_app
-from extender.web.tls import listening_context
+from extender.settings import HttpSettings, Part, Settings
+from extender.web.app import PodIntake
+from extender.web.listening import served
 
 _log = logging.getLogger(__name__)
+
+Announce = Callable[[Mapping[Part, str]], None]
+"""Told the URL of each part once connections are accepted."""
 
 
 def run(serving: Coroutine[None, None, None]) -> None:
@@ -85,22 +84,23 @@ def embed(files: Sequence[Path], settings: Settings) -> EmbeddedExtender:
 async def serve_embedded(
     embedded: EmbeddedExtender,
     settings: Settings,
-    announce: Callable[[str], None],
+    announce: Announce,
 ) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Args:
         embedded: What to serve.
         settings: Where to listen, and limits.
-        announce: Told the URL once connections are accepted.
+        announce: Told the URLs once connections are accepted.
 
     Raises:
         SettingsError: The address cannot be listened on, or a TLS file not be used.
     """
     _spare_collector()
     stop = _stop_signal()
-    app = build_app(embedded.extender, settings.http, embedded.cluster)
-    async with _served(app, embedded.extender, settings.http, announce) as finish:
+    async with _served(
+        embedded.extender, settings.http, announce, embedded.cluster
+    ) as finish:
         await _until(
             stop,
             finish,
@@ -112,7 +112,7 @@ async def serve_embedded(
 async def serve_kube(
     kubeconfig: Path | None,
     settings: Settings,
-    announce: Callable[[str], None],
+    announce: Announce,
     on_synced: Callable[[Extender], None],
 ) -> None:
     """Serve the cluster behind an API server until SIGINT or SIGTERM.
@@ -120,7 +120,7 @@ async def serve_kube(
     Args:
         kubeconfig: How to reach it; None for the one that this pod runs in.
         settings: Where to listen, how to read, and limits.
-        announce: Told the URL once connections are accepted.
+        announce: Told the URLs once connections are accepted.
         on_synced: Told once nodes and pods were listed and applied.
 
     Raises:
@@ -144,8 +144,7 @@ async def serve_kube(
         metrics = Metrics()
         cluster = KubeCluster(client, reader, settings.kube, metrics)
         extender = Extender(cluster, reader, time.time, settings, metrics=metrics)
-        app = build_app(extender, settings.http)
-        async with _served(app, extender, settings.http, announce) as finish:
+        async with _served(extender, settings.http, announce) as finish:
             await _until(
                 stop,
                 finish,
@@ -200,49 +199,20 @@ def _stop_signal() -> asyncio.Event:
 
 @asynccontextmanager
 async def _served(
-    app: web.Application,
     extender: Extender,
     settings: HttpSettings,
-    announce: Callable[[str], None],
+    announce: Announce,
+    intake: PodIntake | None = None,
 ) -> AsyncIterator[Callable[[], Coroutine[None, None, None]]]:
     """Serve, and give what ends it once open requests and binds are finished."""
-    trusted = None if settings.tls is None else listening_context(settings.tls)
-    runner = web.AppRunner(
-        app,
-        access_log=None,
-        keepalive_timeout=settings.keepalive_seconds,
-        shutdown_timeout=settings.shutdown_seconds,
-    )
+    async with served(extender, settings, intake) as doors:
 
-    async def finish() -> None:
-        await runner.cleanup()
-        await extender.finish()
+        async def finish() -> None:
+            await doors.close()
+            await extender.finish()
 
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, settings.host, settings.port, ssl_context=trusted)
         try:
-            await site.start()
-        except (OSError, UnicodeError) as error:
-            where = f"{settings.host}:{settings.port}"
-            reason = _why_unusable(error)
-            raise SettingsError(f"cannot listen on {where}: {reason}") from error
-        announce(_url_of(runner, settings))
-        yield finish
-    finally:
-        await finish()
-
-
-def _why_unusable(error: OSError | UnicodeError) -> str:
-    """Tell what is wrong with an address; asyncio's own text names it twice."""
-    if isinstance(error, UnicodeError):
-        return "no such host name"
-    if error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno)
-    return error.strerror or str(error)
-
-
-def _url_of(runner: web.AppRunner, settings: HttpSettings) -> str:
-    scheme = "http" if settings.tls is None else "https"
-    host, port, *_ = runner.addresses[0]
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+            announce(doors.urls)
+            yield finish
+        finally:
+            await finish()

@@ -1,7 +1,8 @@
 """Typed settings, by topic."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy, Release
 from extender.core.policies import Burst
 from extender.errors import SettingsError
+from extender.verbs.admit import Schedulers
 from extender.verbs.exact import Mode
 from extender.wire.label_selector import EVERYTHING, LabelSelector
 from extender.wire.pods import PodReader
@@ -54,6 +56,25 @@ class SchedulingSettings:
         return PodReader(
             Kinds(self.kinds), self.device_policy, self.node_policy, self.release
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionSettings:
+    """Which pods the admission webhook takes over."""
+
+    scheduler_names: tuple[str, ...] = ("gpu-scheduler",)
+    """Of the schedulers that ask this extender; at least one. The first is written into
+    pods that ask for devices. The default is that of config/kube-scheduler.yaml."""
+
+    force_overwrite_default_scheduler: bool = True
+    """Whether pods of ``default-scheduler`` are taken over. The API server writes that
+    name into every pod that has none, so without it only pods that name one of ours are
+    looked at. HAMi's default."""
+
+    @property
+    def schedulers(self) -> Schedulers:
+        """Whose pods are ours."""
+        return Schedulers(self.scheduler_names, self.force_overwrite_default_scheduler)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +167,40 @@ class TlsSettings:
     signed. A CA often signs for more than kube-scheduler."""
 
 
+class Part(Enum):
+    """What is served; the last two may have an address of their own."""
+
+    VERBS = "verbs"
+    WEBHOOK = "webhook"
+    METRICS = "health and metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen."""
+
+    host: str
+    """A name, or an IP address without brackets."""
+
+    port: int
+    """TCP port; 0 takes a free one."""
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One address, and all that is served there."""
+
+    flag: str
+    """By which the operator gave the address."""
+
+    address: Address
+    parts: frozenset[Part]
+    tls: TlsSettings | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSettings:
     """The door."""
@@ -157,22 +212,80 @@ class HttpSettings:
     port: int = 8080
     """TCP port; 0 takes a free one."""
 
+    webhook: Address | None = None
+    """Where alone the webhook is served, without asking for client certificates:
+    kube-apiserver mostly has none. None for the address of all else."""
+
+    metrics: Address | None = None
+    """Where alone health and metrics are served, without asking for client
+    certificates. None for the address of all else."""
+
     tls: TlsSettings | None = None
     """None serves plain HTTP."""
+
+    is_plain_allowed: bool = False
+    """Whether plain HTTP may be served to other machines, too."""
 
     body_limit_bytes: int = 64 * MIB
     """Largest request body. 2,000 full Node objects of 15 kB are 30 MB; above the
     limit the answer is 413, since a body that is cut short would be a wrong one."""
 
+    pod_limit_bytes: int = 1 * MIB
+    """Largest body of POST /pods. etcd takes 1.5 MiB; YAML takes seconds per MiB."""
+
+    large_bodies: int = 4
+    """Of bodies that may be larger than 64 KiB, how many are read at once; others wait
+    their turn. kube-scheduler asks filter for one pod at a time. Binds are smaller, and
+    wait for nothing."""
+
+    line_limit_bytes: int = 8190
+    """Largest request line, and largest single header."""
+
+    header_limit: int = 64
+    """Most headers of one request. Go's client sends five."""
+
+    header_seconds: float = 10.0
+    """From the first byte of a request to the end of its headers; and the longest TLS
+    handshake."""
+
+    body_seconds: float = 30.0
+    """How long a body may take. kube-scheduler itself gives up after its httpTimeout of
+    30 s."""
+
+    unread_seconds: float = 10.0
+    """How long a body that nobody reads may go on after its answer, such as that of a
+    request to an unknown path. Then the connection is closed."""
+
+    answer_seconds: float = 30.0
+    """How long a client may leave an answer untaken."""
+
     keepalive_seconds: float = 120.0
     """How long an idle connection is kept. Go's client drops its own after 90 s; a
     server that drops first makes it fail a request now and then."""
 
+    connection_limit: int = 2_000
+    """Most connections of one listener. One more is taken by closing the one that has
+    waited for a request for longest; it is refused only where all have a request under
+    way. A bind that waits keeps its connection in any case."""
+
     shutdown_seconds: float = 10.0
     """How long open requests may take once the process was told to stop."""
 
-    pod_limit_bytes: int = 1 * MIB
-    """Largest body of POST /pods. etcd takes 1.5 MiB; YAML takes seconds per MiB."""
+    def listeners(self) -> Iterator[Listener]:
+        """Give every address with what is served there; the verbs' first."""
+        apart = [
+            (Part.WEBHOOK, "--webhook-listen", self.webhook),
+            (Part.METRICS, "--metrics-listen", self.metrics),
+        ]
+        elsewhere = {part for part, _, address in apart if address is not None}
+        main = Address(self.host, self.port)
+        yield Listener("--listen", main, frozenset(Part) - elsewhere, self.tls)
+        anybody = self.tls and replace(
+            self.tls, client_ca_file=None, client_names=frozenset()
+        )
+        for part, flag, address in apart:
+            if address is not None:
+                yield Listener(flag, address, frozenset({part}), anybody)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +294,7 @@ class Settings:
 
     http: HttpSettings = field(default_factory=HttpSettings)
     scheduling: SchedulingSettings = field(default_factory=SchedulingSettings)
+    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
     bind: BindSettings = field(default_factory=BindSettings)
     waking: WakingSettings = field(default_factory=WakingSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)
@@ -225,21 +339,50 @@ def tls_settings(
     return None
 
 
-def http_settings(listen: str, tls: TlsSettings | None = None) -> HttpSettings:
-    """Read ``HOST:PORT``; an IPv6 host stands in brackets.
+def http_settings(
+    listen: str,
+    tls: TlsSettings | None = None,
+    *,
+    webhook_listen: str | None = None,
+    metrics_listen: str | None = None,
+    is_plain_allowed: bool = False,
+) -> HttpSettings:
+    """Put the flags of addresses together; each address is ``HOST:PORT``.
 
     Raises:
-        SettingsError: There is no host, or the port is no number from 0 to 65535.
+        SettingsError: One is no address, or the webhook's is given without TLS.
 
     Example:
         >>> http_settings("[::1]:8080").host
         '::1'
     """
-    host, _, port = listen.rpartition(":")
+    if webhook_listen is not None and tls is None:
+        raise SettingsError(
+            "--webhook-listen needs --tls-cert and --tls-key: kube-apiserver asks "
+            "webhooks by HTTPS only"
+        )
+    main = _address("--listen", listen)
+    return HttpSettings(
+        host=main.host,
+        port=main.port,
+        webhook=_address_or_none("--webhook-listen", webhook_listen),
+        metrics=_address_or_none("--metrics-listen", metrics_listen),
+        tls=tls,
+        is_plain_allowed=is_plain_allowed,
+    )
+
+
+def _address_or_none(flag: str, text: str | None) -> Address | None:
+    return None if text is None else _address(flag, text)
+
+
+def _address(flag: str, text: str) -> Address:
+    """Read ``HOST:PORT``; an IPv6 host stands in brackets."""
+    host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     is_number = port.isascii() and port.isdigit() and len(port) <= _LONGEST_PORT
     if not host or not is_number or int(port) > _LAST_PORT:
         raise SettingsError(
-            f"--listen {listen!r}: expected HOST:PORT, such as 127.0.0.1:8080"
+            f"{flag} {text!r}: expected HOST:PORT, such as 127.0.0.1:8080"
         )
-    return HttpSettings(host=host, port=int(port), tls=tls)
+    return Address(host, int(port))

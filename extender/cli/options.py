@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +14,15 @@ from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy, Release
 from extender.device_config import kinds_in
 from extender.errors import BadAnnotation, BadSelector, SettingsError
+from extender.settings import AdmissionSettings
 from extender.wire.device_policies import (
     device_policy_of,
     weights_of,
 )
 from extender.wire.label_selector import LabelSelector, parse_selector
+
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+"""A DNS name, as a pod's schedulerName must be."""
 
 OUTPUTS: Final = ("table", "json")
 
@@ -132,6 +137,46 @@ def _selector(
         found = f"At {error.field} stands {printable(repr(error.value))}"
         wanted = f"{printable(text)!r}\n{found}\nThere should be {error.expected}"
         raise click.BadParameter(wanted) from error
+
+
+def scheduler_options(command: _Command) -> _Command:
+    """Add whose pods the admission webhook takes over, by HAMi's names.
+
+    Parameters are ``scheduler_names`` and ``force_overwrite_default_scheduler``.
+    """
+    command = click.option(
+        "--force-overwrite-default-scheduler",
+        metavar="BOOL",
+        type=bool,
+        is_flag=False,
+        flag_value="true",
+        default=True,
+        show_default=True,
+        help="Whether pods that ask for cards and name default-scheduler, or none, get "
+        "the scheduler's name at admission.",
+    )(command)
+    return click.option(
+        "--scheduler-name",
+        "scheduler_names",
+        metavar="NAME",
+        multiple=True,
+        default=AdmissionSettings().scheduler_names,
+        show_default=True,
+        callback=_scheduler_names,
+        help="A scheduler that asks this extender. May be given several times; the "
+        "first is written into pods that ask for cards.",
+    )(command)
+
+
+def _scheduler_names(
+    _context: click.Context, _parameter: click.Parameter, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise click.BadParameter(
+                f"{printable(repr(name))}\nIt is lower-case letters, digits, - and ."
+            )
+    return names
 
 
 def device_config_option(command: _Command) -> _Command:

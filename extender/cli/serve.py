@@ -1,7 +1,7 @@
 """``gpu-extender serve``: answer kube-scheduler over HTTP."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from extender.cli.options import (
     optional_cluster_option,
     policy_options,
     release_option,
+    scheduler_options,
 )
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
@@ -23,6 +24,8 @@ from extender.core.policies import Burst
 from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
+    AdmissionSettings,
+    Part,
     SchedulingSettings,
     Settings,
     http_settings,
@@ -54,6 +57,25 @@ from extender.wire.label_selector import LabelSelector
     show_default=True,
     help="Address to listen on. Whoever reaches it can bind pods, unless --client-ca "
     "is given.",
+)
+@click.option(
+    "--metrics-listen",
+    metavar="HOST:PORT",
+    help="Serve health and metrics here and no longer at --listen; over TLS where "
+    "--tls-cert is given, and without asking for client certificates.",
+)
+@click.option(
+    "--webhook-listen",
+    metavar="HOST:PORT",
+    help="Serve the admission webhook here and no longer at --listen; over TLS, and "
+    "without asking for client certificates.",
+)
+@click.option(
+    "--insecure-http",
+    "is_plain_allowed",
+    is_flag=True,
+    help="Allow plain HTTP on addresses that other machines reach: whoever is on the "
+    "way can read and change what is asked.",
 )
 @click.option(
     "--tls-cert",
@@ -99,6 +121,7 @@ from extender.wire.label_selector import LabelSelector
     help="filter returns every node that fits, and scores decide; or, as HAMi's does, "
     "exactly one, by our score alone.",
 )
+@scheduler_options
 @node_selector_option
 @policy_options
 @release_option
@@ -108,12 +131,17 @@ def serve(
     cluster_files: tuple[Path, ...],
     kubeconfig: Path | None,
     listen: str,
+    metrics_listen: str | None,
+    webhook_listen: str | None,
+    is_plain_allowed: bool,
     tls_cert: Path | None,
     tls_key: Path | None,
     client_ca: Path | None,
     client_names: tuple[str, ...],
     burst: str,
     mode: str,
+    scheduler_names: tuple[str, ...],
+    force_overwrite_default_scheduler: bool,
     node_selector: LabelSelector,
     device_policy: DevicePolicy,
     node_policy: str,
@@ -154,8 +182,18 @@ def serve(
     )
     tls = tls_settings(tls_cert, tls_key, client_ca, client_names)
     settings = Settings(
-        http=http_settings(listen, tls),
+        http=http_settings(
+            listen,
+            tls,
+            webhook_listen=webhook_listen,
+            metrics_listen=metrics_listen,
+            is_plain_allowed=is_plain_allowed,
+        ),
         scheduling=scheduling,
+        admission=AdmissionSettings(
+            scheduler_names=scheduler_names,
+            force_overwrite_default_scheduler=force_overwrite_default_scheduler,
+        ),
         device_config=device_config,
     )
     if not cluster_files:
@@ -166,14 +204,26 @@ def serve(
     run(serve_embedded(embedded, settings, _announce))
 
 
-def _announce(url: str) -> None:
-    click.echo(f"serving on {url}: POST /filter /prioritize /bind /pods")
-    click.echo("                  GET  /pods /healthz /readyz    Ctrl-C stops")
+def _announce(urls: Mapping[Part, str]) -> None:
+    _echo_urls(urls, " /pods", ["/pods"])
 
 
-def _announce_kube(url: str) -> None:
-    click.echo(f"serving on {url}: POST /filter /prioritize /bind")
-    click.echo("                  GET  /healthz /readyz    Ctrl-C stops")
+def _announce_kube(urls: Mapping[Part, str]) -> None:
+    _echo_urls(urls, "", [])
+
+
+def _echo_urls(urls: Mapping[Part, str], more_verbs: str, reads: list[str]) -> None:
+    url = urls[Part.VERBS]
+    for part, apart in urls.items():
+        if apart != url:
+            click.echo(f"serving on {apart}: {part.value}")
+    if urls[Part.METRICS] == url:
+        reads = [*reads, "/healthz", "/readyz"]
+    get = f"GET  {' '.join(reads)}    " if reads else ""
+    webhook = " /webhook" if urls[Part.WEBHOOK] == url else ""
+    verbs = f"/filter /prioritize /bind{webhook}{more_verbs}"
+    click.echo(f"serving on {url}: POST {verbs}")
+    click.echo(f"                  {get}Ctrl-C stops")
 
 
 def _echo_summary(extender: Extender) -> None:

@@ -28,5 +28,11 @@ class ResourceClaim:
     shares_in_software: bool = False
     app_class: Trait | None = None
 
+    @property
+    def names_any(self) -> bool:
+        """Whether any amount is named, 0 too."""
+        amounts = (self.count, self.memory, self.percentage, self.cores)
+        return any(amount is not None for amount in amounts)
+
 
 NO_CLAIM: Final = ResourceClaim()

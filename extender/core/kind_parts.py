@@ -1,7 +1,6 @@
-"""What a kind of device is described by, besides names and rules."""
+"""Sizes and cards by which a kind of device is described."""
 
 from dataclasses import dataclass
-from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +49,3 @@ class CapacityCards:
         """What of the node's capacity is read."""
         named = (self.resource, self.memory_resource, self.core_resource)
         return tuple([each for each in named if each is not None])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
-    """What a pod is given at its creation.
-
-    Attributes:
-        default_count: For a container that names an amount and no count; 0 for none.
-        priority_resource: Becomes an environment variable.
-        overwrites_env: Whether containers without devices are told that they have
-            none.
-        core_policy: How cores are limited; ``default`` says nothing.
-        runtime_class_name: For pods that name none; empty for none.
-    """
-
-    default_count: int = 0
-    priority_resource: str | None = None
-    overwrites_env: bool = False
-    core_policy: str = "default"
-    runtime_class_name: str = ""
-
-
-NO_ADMISSION: Final = Admission()

@@ -4,12 +4,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from extender.core.kind_parts import (
-    NO_ADMISSION,
-    Admission,
-    CapacityCards,
-    MemorySize,
-)
+from extender.core.kind_admission import NO_ADMISSION, Admission, WrittenAmounts
+from extender.core.kind_parts import CapacityCards, MemorySize
 
 
 class ServedBy(Enum):
@@ -360,5 +356,12 @@ NVIDIA: Final = Kind(
     mode_annotation="nvidia.com/vgpu-mode",
     mig_annotation="hami.io/vgpu-mig-allocations",
     inits_return=True,
-    admission=Admission(default_count=1, priority_resource="nvidia.com/priority"),
+    admission=Admission(
+        default_count=1,
+        amounts=WrittenAmounts.ALL_CORES_OF_WHOLE,
+        priority_resource="nvidia.com/priority",
+        priority_env="CUDA_TASK_PRIORITY",
+        hidden_env=("NVIDIA_VISIBLE_DEVICES", "none"),
+        core_policy_env="GPU_CORE_UTILIZATION_POLICY",
+    ),
 )

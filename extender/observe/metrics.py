@@ -61,6 +61,12 @@ class Metrics:
             ["outcome"],
             registry=self._registry,
         )
+        self.admissions = Counter(
+            f"{_PREFIX}_admissions",
+            "Answers to the API server about new pods, by outcome.",
+            ["outcome"],
+            registry=self._registry,
+        )
         self.woken_pods = Counter(
             f"{_PREFIX}_woken_pods",
             "Refused pods that were touched so that kube-scheduler tries them again.",

@@ -23,6 +23,7 @@ from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.core.reasons import Reason
 from extender.errors import NotSynced
 from extender.observe.metrics import Metrics
+from extender.service.admitter import Admitter
 from extender.service.auditor import Auditor
 from extender.service.binder import Binder
 from extender.service.cluster import Cluster, NodeLock
@@ -123,6 +124,7 @@ class Extender:
         self._auditor = Auditor(
             self._ledger, self.metrics, cluster.list_again, settings.audit_seconds
         )
+        self.admitter = Admitter(lambda: self.reader, settings.admission, self.metrics)
         self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
         self._show_state()
         self._is_synced = False

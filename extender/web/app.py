@@ -1,21 +1,23 @@
 """The aiohttp application: routes and handlers."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 import orjson
 from aiohttp import web
 
 from extender.core.model import Pod
-from extender.errors import BodyTooLarge, Described, NotSynced
+from extender.errors import NotSynced
 from extender.observe.metrics import CONTENT_TYPE
 from extender.service import Extender
-from extender.settings import HttpSettings
+from extender.settings import HttpSettings, Listener, Part
 from extender.verbs.filter import FilterDecision
 from extender.web.audit import encode_audit
+from extender.web.bodies import BODIES, Bodies
 from extender.web.clients import known_clients_only
 from extender.web.errors import answer_errors
 from extender.web.local import check_local
+from extender.web.webhook import add_webhook
 from extender.wire.extender_v1 import (
     ExtenderArgs,
     decode_binding_args,
@@ -43,35 +45,62 @@ class PodIntake(Protocol):
 
 
 def build_app(
-    extender: Extender, settings: HttpSettings, intake: PodIntake | None = None
+    extender: Extender,
+    settings: HttpSettings,
+    intake: PodIntake | None = None,
+    listener: Listener | None = None,
 ) -> web.Application:
-    """Put the routes together.
+    """Put the routes of a listener together.
 
     Args:
         extender: Answers the verbs.
-        settings: Gives the limit on bodies, and who may ask.
-        intake: Serves ``/pods`` where there is one.
+        settings: Gives the limits.
+        intake: Serves ``/pods`` beside the verbs where there is one.
+        listener: Says what is served there, and to whom; None for the verbs' own.
     """
+    listener = listener or next(settings.listeners())
     app = web.Application(
         client_max_size=settings.body_limit_bytes, middlewares=[answer_errors]
     )
-    if settings.tls is not None and settings.tls.client_ca_file is not None:
-        app.middlewares.append(known_clients_only(settings.tls.client_names))
+    if listener.tls is not None and listener.tls.client_ca_file is not None:
+        app.middlewares.append(known_clients_only(listener.tls.client_names))
     app[EXTENDER] = extender
-    app[_NODE_LISTS] = NodeLists()
-    app.router.add_post("/filter", _filter)
-    app.router.add_post("/prioritize", _prioritize)
-    app.router.add_post("/bind", _bind)
-    app.router.add_get("/healthz", _healthz)
-    app.router.add_get("/readyz", _readyz)
-    app.router.add_get("/metrics", _metrics)
-    app.router.add_get("/debug/audit", _audit)
-    if intake is not None:
+    app[BODIES] = Bodies(settings)
+    for part, add_routes in _ROUTES_OF.items():
+        if part in listener.parts:
+            add_routes(app)
+    if intake is not None and Part.VERBS in listener.parts:
         app[_INTAKE] = intake
         app[_POD_LIMIT_BYTES] = settings.pod_limit_bytes
         app.router.add_post("/pods", _add_pod)
         app.router.add_get("/pods", _list_pods)
     return app
+
+
+def _add_verbs(app: web.Application) -> None:
+    app[_NODE_LISTS] = NodeLists()
+    app.router.add_post("/filter", _filter)
+    app.router.add_post("/prioritize", _prioritize)
+    app.router.add_post("/bind", _bind)
+
+
+def _add_metrics(app: web.Application) -> None:
+    app.router.add_get("/healthz", _healthz)
+    app.router.add_get("/readyz", _readyz)
+    app.router.add_get("/metrics", _metrics)
+    app.router.add_get("/debug/audit", _audit)
+
+
+def _add_webhook(app: web.Application) -> None:
+    add_webhook(app, app[EXTENDER].admitter)
+
+
+_ROUTES_OF: Final[Mapping[Part, Callable[[web.Application], None]]] = {
+    Part.VERBS: _add_verbs,
+    Part.WEBHOOK: _add_webhook,
+    Part.METRICS: _add_metrics,
+}
+"""What adds the routes of each part."""
 
 
 _INTAKE: Final[web.AppKey[PodIntake]] = web.AppKey("intake", PodIntake)
@@ -112,14 +141,14 @@ async def _prioritize(request: web.Request) -> web.Response:
 
 
 async def _extender_args(request: web.Request) -> ExtenderArgs:
-    body = await request.read()
+    body = await request.app[BODIES].read(request)
     return decode_extender_args(
         body, request.app[EXTENDER].reader, request.app[_NODE_LISTS]
     )
 
 
 async def _bind(request: web.Request) -> web.Response:
-    args = decode_binding_args(await request.read())
+    args = decode_binding_args(await request.app[BODIES].read(request))
     try:
         problem = await request.app[EXTENDER].bind(args)
     except NotSynced as error:
@@ -150,11 +179,8 @@ async def _audit(request: web.Request) -> web.Response:
 
 
 async def _add_pod(request: web.Request) -> web.Response:
-    body = await request.read()
     limit_bytes = request.app[_POD_LIMIT_BYTES]
-    if len(body) > limit_bytes:
-        size = Described(f"{len(body)} bytes")
-        raise BodyTooLarge("body", size, f"a pod of at most {limit_bytes} bytes")
+    body = await request.app[BODIES].read(request, limit_bytes)
     pod = await request.app[_INTAKE].add_pod(body)
     created = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
     return _json(orjson.dumps(created), status=201)

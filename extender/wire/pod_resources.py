@@ -63,7 +63,7 @@ def named_resources(declared: Iterable[DeclaredContainer]) -> set[str]:
     """
     named: set[str] = set()
     for one in declared:
-        named.update(_Amounts(one).names)
+        named.update(Amounts(one).names)
     return named
 
 
@@ -92,7 +92,7 @@ def read_requests(
     ids: list[int] = []
     problem: str | None = None
     for one in declared:
-        amounts = _Amounts(one)
+        amounts = Amounts(one)
         count: int | None = None
         claim = NO_CLAIM
         request = NO_REQUEST
@@ -167,25 +167,37 @@ def _devices_beside_cores(
     )
 
 
-class _Amounts:
-    """The quantities of one container."""
+class Amounts:
+    """The quantities of one container.
 
-    __slots__ = ("_limits", "_one", "_requests")
+    Attributes:
+        limits: As JSON has them.
+        requests: The same; one counts where there is no such limit.
+    """
+
+    __slots__ = ("_one", "limits", "requests")
 
     def __init__(self, one: DeclaredContainer) -> None:
+        """Take them.
+
+        Raises:
+            BadObject: ``resources``, ``limits`` or ``requests`` is no object.
+        """
         self._one = one
         resources = object_at(one.fields, "resources", one.field)
         field = f"{one.field}.resources"
-        self._limits = object_at(resources, "limits", field)
-        self._requests = object_at(resources, "requests", field)
+        self.limits = object_at(resources, "limits", field)
+        self.requests = object_at(resources, "requests", field)
 
     @property
     def names(self) -> Iterable[str]:
-        return (*self._limits, *self._requests)
+        """Give every resource that is named."""
+        return (*self.limits, *self.requests)
 
     @property
     def names_any(self) -> bool:
-        return bool(self._limits or self._requests)
+        """Whether there is any."""
+        return bool(self.limits or self.requests)
 
     def of(self, resource: str | None) -> int | None:
         """Read one quantity; None when the container does not name the resource."""
@@ -202,7 +214,7 @@ class _Amounts:
     ) -> int | None:
         if resource is None:
             return None
-        for where, named in (("limits", self._limits), ("requests", self._requests)):
+        for where, named in (("limits", self.limits), ("requests", self.requests)):
             if resource in named:
                 try:
                     return parse(named[resource], resource)

@@ -90,8 +90,8 @@ class PodReader:
         metadata = object_at(pod, "metadata", "pod")
         spec = object_at(pod, "spec", "pod")
         name = name_at(metadata, "name", "metadata")
-        annotations = _annotations(metadata)
-        declared = list(_declared(spec))
+        annotations = annotation_texts(metadata)
+        declared = list(declared_containers(spec))
         kinds = self.kinds.concerned(named_resources(declared), annotations)
         read = [(kind, read_requests(kind, declared, annotations)) for kind in kinds]
         warnings: list[str] = []
@@ -302,7 +302,12 @@ def to_the_end(lifetimes: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
     )
 
 
-def _annotations(metadata: JsonObject) -> Mapping[str, str]:
+def annotation_texts(metadata: JsonObject) -> Mapping[str, str]:
+    """Give the annotations of a pod.
+
+    Raises:
+        BadObject: One is no string.
+    """
     annotations = object_at(metadata, "annotations", "metadata")
     texts: dict[str, str] = {}
     for name, text in annotations.items():
@@ -314,8 +319,12 @@ def _annotations(metadata: JsonObject) -> Mapping[str, str]:
     return texts
 
 
-def _declared(spec: JsonObject) -> Iterator[DeclaredContainer]:
-    """List the containers in start order: ``initContainers``, then ``containers``."""
+def declared_containers(spec: JsonObject) -> Iterator[DeclaredContainer]:
+    """List the containers in start order: ``initContainers``, then ``containers``.
+
+    Raises:
+        BadObject: One is no object, or has no name; or there is no app.
+    """
     for index, value in enumerate(list_at(spec, "initContainers", "spec")):
         field = f"spec.initContainers[{index}]"
         fields = as_object(value, field)

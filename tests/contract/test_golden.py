@@ -1,4 +1,4 @@
-"""Our wire against golden files, and those against kube-scheduler's own Go types.
+"""Our wire against golden files, and those against Kubernetes' own Go types.
 
 To write the files anew, from the project's root: ``go -C tests/go run ./golden
 ../golden``.

@@ -5,6 +5,7 @@ import http.client
 import os
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -40,10 +41,16 @@ class GpuExtender:
     """An extender that serves on one address, also after it was killed and started."""
 
     def __init__(
-        self, folder: Path, kubeconfig: Path, options: Sequence[str] = ()
+        self,
+        folder: Path,
+        kubeconfig: Path,
+        options: Sequence[str] = (),
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._port = free_port()
-        self.url = f"http://{HOST}:{self._port}"
+        self._tls = tls
+        scheme = "http" if tls is None else "https"
+        self.url = f"{scheme}://{HOST}:{self._port}"
         command: list[str | Path] = [
             # A proxy of this machine must not come between it and loopback.
             *("env", f"no_proxy={HOST}"),
@@ -88,7 +95,13 @@ class GpuExtender:
             time.sleep(_POLL_SECONDS)
 
     def _is_ready(self) -> bool:
-        connection = http.client.HTTPConnection(HOST, self._port, timeout=5)
+        connection = (
+            http.client.HTTPConnection(HOST, self._port, timeout=5)
+            if self._tls is None
+            else http.client.HTTPSConnection(
+                HOST, self._port, timeout=5, context=self._tls
+            )
+        )
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == http.client.OK
@@ -105,6 +118,7 @@ async def gpu_extender(
     user: User = User.EXTENDER,
     kubeconfig: Path | None = None,
     options: Sequence[str] = (),
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[GpuExtender]:
     """Run the extender, ready to serve.
 
@@ -113,9 +127,10 @@ async def gpu_extender(
         user: As whom.
         kubeconfig: Another way to the cluster than the user's own.
         options: Further ones of ``serve``.
+        tls: How to ask whether it is ready, where the options say that it serves TLS.
     """
     folder = Path(mkdtemp(dir=plane.folder, prefix="extender-"))
-    extender = GpuExtender(folder, kubeconfig or plane.kubeconfig(user), options)
+    extender = GpuExtender(folder, kubeconfig or plane.kubeconfig(user), options, tls)
     try:
         await extender.start()
         yield extender

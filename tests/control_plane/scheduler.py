@@ -5,6 +5,7 @@ import http.client
 import ssl
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
@@ -20,11 +21,21 @@ CONFIGURATION: Final = Path(__file__).parents[2] / "config" / "kube-scheduler.ya
 _READY_SECONDS: Final = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class ClientTls:
+    """How kube-scheduler shows who it is, and whom it takes for the extender."""
+
+    ca_file: Path
+    cert_file: Path
+    key_file: Path
+
+
 def configuration(
     kubeconfig: Path,
     extender_url: str,
     more_names: Sequence[str] = (),
     kinds: Iterable[Kind] = (),
+    tls: ClientTls | None = None,
 ) -> dict[str, Any]:
     """Give the project's configuration with the two addresses set.
 
@@ -33,6 +44,7 @@ def configuration(
         extender_url: The ``urlPrefix``.
         more_names: Each one more profile, with all else as it is by default.
         kinds: Of device, whose pods are asked about besides those of NVIDIA.
+        tls: For an ``https`` URL.
     """
     shipped: dict[str, Any] = yaml.safe_load(CONFIGURATION.read_text(encoding="utf-8"))
     shipped["clientConnection"]["kubeconfig"] = str(kubeconfig)
@@ -40,6 +52,13 @@ def configuration(
     shipped["leaderElection"] = {"leaderElect": False}
     (extender,) = shipped["extenders"]
     extender["urlPrefix"] = extender_url
+    if tls is not None:
+        extender["enableHTTPS"] = True
+        extender["tlsConfig"] = {
+            "caFile": str(tls.ca_file),
+            "certFile": str(tls.cert_file),
+            "keyFile": str(tls.key_file),
+        }
     extender["managedResources"] += [
         {"name": name, "ignoredByScheduler": name not in kind.kubelet_resources}
         for kind in kinds
@@ -64,6 +83,7 @@ async def kube_scheduler(
     verbosity: int = 2,
     more_names: Sequence[str] = (),
     kinds: Iterable[Kind] = (),
+    tls: ClientTls | None = None,
 ) -> AsyncIterator[Component]:
     """Run kube-scheduler, and wait until it has listed what it needs.
 
@@ -73,11 +93,12 @@ async def kube_scheduler(
         verbosity: Of its log, in the plane's folder; 5 shows errors of prioritize.
         more_names: Other scheduler names than the configured one that it serves, too.
         kinds: As for `configuration`.
+        tls: As for `configuration`.
     """
     folder = Path(mkdtemp(dir=plane.folder, prefix="kube-scheduler-"))
     written = folder / "configuration.yaml"
     kubeconfig = plane.kubeconfig(User.SCHEDULER)
-    settings = configuration(kubeconfig, extender_url, more_names, kinds)
+    settings = configuration(kubeconfig, extender_url, more_names, kinds, tls)
     written.write_text(yaml.safe_dump(settings))
     port = free_port()
     command: list[str | Path] = [

@@ -47,6 +47,7 @@ from extender.state.events import (
     Synced,
     Unreserved,
 )
+from extender.state.holdings import _ALLOCATIONS_KEPT
 from extender.state.ledger import Ledger
 from extender.state.overfull import Cause
 from extender.verbs.filter import filter_nodes
@@ -593,9 +594,15 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.pods(is_bound=True))
     @rule(data=st.data())
     def mend(self, data: st.DataObject) -> None:
-        """Somebody wrote an allocation that can be read."""
+        """Somebody wrote an allocation that can be read.
+
+        Of more than a few, the ledger puts the oldest together: it may count more then
+        than the largest of them.
+        """
         shown = self.pick(data, is_bound=True)
         rows = data.draw(rows_for(shown), label="rows")
+        if len(self.world.rows.get(shown.uid, ())) >= _ALLOCATIONS_KEPT:
+            return
         self.happens(PodSeen(replace(shown, allocation=rows)))
 
     @precondition(lambda self: self.pods(is_bound=True))

@@ -13,13 +13,12 @@ from typing import Final
 import aiohttp
 import pytest
 import pytest_asyncio
-from aiohttp import web
 
 from extender.errors import SettingsError
 from extender.kube.connections import connector
 from extender.runtime import embed
-from extender.settings import HttpSettings, Settings, TlsSettings
-from extender.web.app import build_app
+from extender.settings import HttpSettings, Part, Settings, TlsSettings
+from extender.web.listening import served
 from extender.web.tls import listening_context
 from tests.builders import node, pod
 from tests.certificates import HOST, Authority, Pair, encrypted
@@ -99,13 +98,14 @@ async def open_door(tmp_path: Path) -> AsyncIterator[Open]:
             file = tmp_path / "cluster.json"
             file.write_text(json.dumps(listed(node("n1").gpu("GPU-a"))))
             embedded = embed([file], Settings())
-            app = build_app(embedded.extender, HttpSettings(tls=tls), embedded.cluster)
-            runner = web.AppRunner(app)
-            stack.push_async_callback(runner.cleanup)
-            await runner.setup()
-            context = listening_context(tls)
-            await web.TCPSite(runner, HOST, 0, ssl_context=context).start()
-            door.port = runner.addresses[0][1]
+            doors = await stack.enter_async_context(
+                served(
+                    embedded.extender,
+                    HttpSettings(host=HOST, port=0, tls=tls),
+                    embedded.cluster,
+                )
+            )
+            door.port = int(doors.urls[Part.VERBS].rpartition(":")[2])
             return door
 
         yield serve

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from extender.core.kind_parts import Admission
 from extender.core.kinds import NVIDIA, Kind
 from extender.wire.device_config.block import Block
 
@@ -27,7 +26,8 @@ _MOST_PERCENT: Final = 100
 def nvidia_kinds(block: Block) -> Iterator[Kind]:
     """Read the block: one kind, or none where its resources have no names."""
     block.skip(*_PLUGIN_ALONE)
-    admission = Admission(
+    admission = replace(
+        NVIDIA.admission,
         default_count=block.number("defaultGPUNum"),
         priority_resource=block.resource("resourcePriorityName"),
         overwrites_env=block.flag("overwriteEnv"),

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from extender.core.kind_parts import Admission, CapacityCards, MemorySize
+from extender.core.kind_admission import Admission, WrittenAmounts
+from extender.core.kind_parts import CapacityCards, MemorySize
 from extender.core.kinds import (
     Kind,
     MemoryNotation,
@@ -127,6 +128,10 @@ def mthreads_kinds(block: Block) -> Iterator[Kind]:
         whole_card_cores=_MTHREADS_CORES,
         serves_one_container=True,
         served_by=ServedBy.NOTHING,
+        admission=Admission(
+            amounts=WrittenAmounts.WHOLE_DEVICES,
+            count_annotation="mthreads.com/request-gpu-num",
+        ),
     )
     _need_cores_to_count_cards(block, kind)
     yield from named(block, kind, "resourceCountName")
@@ -242,6 +247,10 @@ def iluvatar_kinds(block: Block) -> Iterator[Kind]:
         avoid_uuid_annotation=f"hami.io/no-use-{word}-uuid",
         memory_factor=_ILUVATAR_UNIT_MIB,
         rules=(RequestRule.SEVERAL_ALL_CORES,),
+        admission=Admission(
+            amounts=WrittenAmounts.ALL_CORES_OF_SEVERAL,
+            container_name_env="SOL_CONTINER_NAME",
+        ),
     )
     yield from named(block, kind, "resourceCountName")
 
@@ -287,6 +296,9 @@ def vnpu_kinds(block: Block, *, is_software_everywhere: bool) -> Iterator[Kind]:
         whole_card_mib=whole,
         most_memory_mib=max(block.number("memoryCapacity", default=whole), whole),
         admission=Admission(
+            least_count=2 if pairs else 1,
+            amounts=WrittenAmounts.RAISED_MEMORY,
+            hidden_env=("ASCEND_VISIBLE_DEVICES", ""),
             overwrites_env=block.flag("overwriteEnv"),
             runtime_class_name=block.text("runtimeClassName"),
         ),

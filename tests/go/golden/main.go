@@ -1,5 +1,5 @@
-// Command golden writes what kube-scheduler's own types look like on the wire, one file
-// each, and how Kubernetes reads resource quantities, into the directory given.
+// Command golden writes what kube-scheduler's own types and those of admission look like on
+// the wire, one file each, and how Kubernetes reads resource quantities, into the directory given.
 //
 // From the project's root: go -C tests/go run ./golden ../golden
 package main
@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 )
@@ -27,7 +28,9 @@ func writeAll(directory string) error {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return err
 	}
-	for name, message := range messages() {
+	all := messages()
+	maps.Copy(all, admissions())
+	for name, message := range all {
 		// kube-scheduler's HTTPExtender sends exactly json.Marshal(args).
 		body, err := json.Marshal(message)
 		if err != nil {

@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from extender.core.kind_parts import Admission, MemorySize
+from extender.core.kind_parts import MemorySize
 from extender.core.kinds import NVIDIA, Kind, RequestRule
 from extender.errors import BadDeviceConfig
 from extender.wire.device_config import read_device_config
@@ -105,7 +105,8 @@ def test_nvidia_block_is_read() -> None:
         memory_factor=1024,
         default_memory_mib=4096,
         default_core_percent=20,
-        admission=Admission(
+        admission=replace(
+            NVIDIA.admission,
             default_count=2,
             priority_resource="x.com/priority",
             overwrites_env=True,

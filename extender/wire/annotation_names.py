@@ -1,0 +1,71 @@
+"""Annotations of a pod whose names are nearly ones that count."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final
+
+from extender.core.kind_set import Kinds
+from extender.core.kinds import Kind
+from extender.wire.device_policies import DEVICE_POLICY_ANNOTATION, WEIGHTS_ANNOTATION
+from extender.wire.pod_settings import NODE_POLICY_ANNOTATION, RELEASE_ANNOTATION
+
+_OF_ANY_KIND: Final = (
+    DEVICE_POLICY_ANNOTATION,
+    WEIGHTS_ANNOTATION,
+    NODE_POLICY_ANNOTATION,
+    RELEASE_ANNOTATION,
+)
+_CLOSE: Final = 0.85
+"""Of difflib's ratio: a letter or two of a name are wrong, and not the word."""
+
+_LONGEST_SHOWN: Final = 80
+
+
+def misnamed_annotations(annotations: Mapping[str, str], kinds: Kinds) -> Iterator[str]:
+    """Tell of annotations that say nothing here, though they are probably meant to.
+
+    Example:
+        >>> from extender.core.kinds import NVIDIA
+        >>> of_nvidia = Kinds([NVIDIA])
+        >>> list(misnamed_annotations({"nvidia.com/use-gputypes": "A10"}, of_nvidia))
+        ["annotation 'nvidia.com/use-gputypes' is not read; do you mean nvidia.com/use-gputype?"]
+        >>> list(misnamed_annotations({"nvidia.com/gpumem": "3000"}, of_nvidia))
+        ["annotation 'nvidia.com/gpumem' is not read: it is a resource, for a container's limits"]
+        >>> list(misnamed_annotations({"example.com/owner": "me"}, of_nvidia))
+        []
+    """  # noqa: E501 - the sentences are whole
+    known = {*_OF_ANY_KIND, *_of_kinds(kinds)}
+    by_end = {name.partition("/")[2]: name for name in sorted(known)}
+    for name in annotations:
+        said = f"annotation {name[:_LONGEST_SHOWN]!r} is not read"
+        if name in known or len(name) > _LONGEST_SHOWN:
+            continue
+        if name in kinds.by_resource:
+            yield f"{said}: it is a resource, for a container's limits"
+            continue
+        end = name.partition("/")[2]
+        close = get_close_matches(name, sorted(known), n=1, cutoff=_CLOSE)
+        meant = by_end.get(end) or next(iter(close), None)
+        if meant is not None:
+            yield f"{said}; do you mean {meant}?"
+
+
+def _of_kinds(kinds: Iterable[Kind]) -> Iterator[str]:
+    for kind in kinds:
+        names = (
+            kind.use_type_annotation,
+            kind.avoid_type_annotation,
+            kind.use_uuid_annotation,
+            kind.avoid_uuid_annotation,
+            kind.numa_bind_annotation,
+            kind.mode_annotation,
+            kind.mig_annotation,
+            kind.software_annotation,
+            kind.to_allocate_annotation,
+            kind.allocated_annotation,
+            kind.admission.count_annotation,
+            kind.qos_annotation,
+            kind.app_class_annotation,
+            kind.topology_annotation,
+        )
+        yield from filter(None, names)
