@@ -490,8 +490,7 @@ def _order(
 def _piece(device: Device, held: _Held, asked: ContainerRequest) -> Piece:
     uuid = device.device_uuid
     if device.mode != "mig":
-        cores = cores_needed(device, asked)
-        return Piece(uuid, Usage(1, memory_needed(device, asked), cores))
+        return Piece(uuid, share_of(device, asked))
     found = next_instance(device, held.usage[uuid], held.slices[uuid], asked)
     assert found is not None
     profile, place = found
@@ -542,9 +541,32 @@ def _hold(
 ) -> None:
     for device, _ in loaded:
         if device.device_uuid in taken:
-            cores = cores_needed(device, asked)
-            share = Usage(1, memory_needed(device, asked), cores)
+            share = share_of(device, asked)
             working[device.device_uuid] = working[device.device_uuid] + share
+
+
+def share_of(device: Device, asked: ContainerRequest) -> Usage:
+    """Tell what a container takes of a device; 0 slots where it has no such profile."""
+    wish = asked.profile
+    if wish is None:
+        cores = cores_needed(device, asked)
+        return Usage(1, memory_needed(device, asked), cores)
+    largest_gb = max((each.memory_mib for each in device.profiles), default=0) / 1024
+    in_mib = wish.memory > 2 * largest_gb
+    fitting = [
+        each
+        for each in device.profiles
+        if (
+            each.slots == wish.slots
+            if wish.slots is not None
+            else each.memory_mib >= wish.memory * (1 if in_mib else 1024)
+            and each.core_percent >= wish.core_percent
+        )
+    ]
+    if not fitting:
+        return Usage(0, 0, 0)
+    best = min(fitting, key=lambda each: (each.slots, each.memory_mib))
+    return Usage(best.slots, best.memory_mib, best.core_percent)
 
 
 def memory_needed(device: Device, asked: ContainerRequest) -> int:
@@ -608,7 +630,8 @@ def refusal_code(
     """
     is_mig = device.mode == "mig"
     capacity = device.capacity
-    needed_mib = memory_needed(device, asked)
+    share = share_of(device, asked)
+    needed_mib = share.memory_mib
     takes_cores = asked.sharing is not Sharing.BY_MEMORY
     rules = [
         ("CardNotHealth", not device.is_healthy),
@@ -617,7 +640,11 @@ def refusal_code(
         ("ModeNotFit", device.mode not in (selection.modes or device.mode)),
         ("CardUuidMismatch", not _uuid_is_accepted(device, selection)),
         ("CardHeldByUnreadableAllocation", is_quarantined),
-        ("CardTimeSlicingExhausted", capacity.slots <= used.slots),
+        ("CardProfileMismatch", share.slots == 0),
+        (
+            "CardTimeSlicingExhausted",
+            capacity.slots - used.slots < max(share.slots, 1),
+        ),
         ("ExclusiveDeviceAllocateConflict", policy.is_exclusive and used.slots > 0),
         (
             "CardInsufficientMemory",
@@ -633,7 +660,7 @@ def refusal_code(
             "CardInsufficientCore",
             not is_mig
             and takes_cores
-            and capacity.core_percent - used.core_percent < cores_needed(device, asked),
+            and capacity.core_percent - used.core_percent < share.core_percent,
         ),
         (
             "ExclusiveDeviceAllocateConflict",

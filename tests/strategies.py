@@ -33,6 +33,7 @@ from extender.core.model import (
     Sharing,
     Usage,
 )
+from extender.core.profiles import CardProfile, CardProfiles, ProfileWish
 from extender.wire.device_policies import device_policy_of, on_one_numa_node
 from tests.oracles import Loaded, kubelet_slots
 from tests.values import GPU, NPU
@@ -211,6 +212,32 @@ def mig_profiles(draw: st.DrawFn) -> MigProfiles:
     )
 
 
+FEW_PROFILES: Final[CardProfiles] = (
+    CardProfile("1g.6gb", "0", 1, 6_144, 34),
+    CardProfile("3g.20gb", "1", 3, 20_480, 100),
+)
+MANY_PROFILES: Final[CardProfiles] = (
+    CardProfile("1g.2gb", "0", 1, 2_048, 25),
+    CardProfile("2g.4gb", "3", 2, 4_096, 50),
+    CardProfile("2g.8gb", "5", 2, 8_192, 50),
+    CardProfile("4g.12gb", "1", 4, 12_288, 100),
+)
+
+
+_PROFILES: Final = st.sampled_from([(), MANY_PROFILES, MANY_PROFILES, FEW_PROFILES])
+
+
+def profile_wishes() -> st.SearchStrategy[ProfileWish]:
+    """Draw what is asked of a profile: slots, or memory and cores."""
+    amounts = st.sampled_from([0, 1, 2, 6, 7, 12, 20, 24, 25, 41, 3_000, 20_000])
+    return st.one_of(
+        st.builds(ProfileWish, slots=st.sampled_from([1, 2, 3, 4, 5])),
+        st.builds(
+            ProfileWish, memory=amounts, core_percent=st.sampled_from([0, 0, 30, 60])
+        ),
+    )
+
+
 @st.composite
 def devices(
     draw: st.DrawFn,
@@ -231,6 +258,7 @@ def devices(
         numa_node=draw(st.sampled_from([0, 0, 1, 4])),
         mig_profiles=draw(mig_profiles()) if mode == "mig" else (),
         core_step=draw(_mostly(1, odd=[2, 7])),
+        profiles=() if mode == "mig" else draw(_PROFILES),
     )
 
 
@@ -430,6 +458,57 @@ def other_requests(draw: st.DrawFn, beside: PodRequest) -> PodRequest:
         node_policy=beside.node_policy,
         kubelet_slots=kubelet_slots(beside.lifetimes, asked),
     )
+
+
+@st.composite
+def profile_requests(draw: st.DrawFn, *, max_containers: int = 4) -> PodRequest:
+    """Draw a pod whose containers ask for profiles, of one card each in most cases."""
+    size = draw(st.integers(1, max_containers))
+    declared = st.sampled_from([Lifetime.INIT, Lifetime.SIDECAR])
+    lifetimes = (*(draw(declared) for _ in range(size - 1)), Lifetime.APP)
+    counts = _mostly(1, odd=[0, 2])
+    asked = tuple(
+        ContainerRequest(count, 0, 0, 0, profile=draw(profile_wishes()))
+        if (count := draw(counts))
+        else ContainerRequest()
+        for _ in lifetimes
+    )
+    return PodRequest(
+        kind=GPU,
+        lifetimes=lifetimes,
+        containers=asked,
+        device_policy=draw(device_policies()),
+        node_policy=draw(st.sampled_from(Policy)),
+        kubelet_slots=kubelet_slots(lifetimes, asked),
+    )
+
+
+@st.composite
+def profile_nodes(draw: st.DrawFn, uuids: Sequence[DeviceUUID]) -> list[Loaded]:
+    """Draw a node's cards that have profiles, with some of them taken."""
+    profiles = draw(st.sampled_from([FEW_PROFILES, MANY_PROFILES, MANY_PROFILES]))
+    # Alike whatever the profiles, and mostly with more of all but slots than they need.
+    amounts = st.sampled_from([(48_000, 400), (48_000, 400), (20_480, 102)])
+    capacity = Usage(draw(st.sampled_from([3, 4])), *draw(amounts))
+    loaded: list[Loaded] = []
+    for index, uuid in enumerate(uuids):
+        held = draw(st.lists(st.sampled_from(profiles), max_size=1))
+        used = Usage(
+            sum(each.slots for each in held),
+            sum(each.memory_mib for each in held),
+            sum(each.core_percent for each in held),
+        )
+        card = Device(uuid, index, capacity, "Enflame", profiles=profiles)
+        loaded.append((card, used if draw(st.booleans()) else Usage()))
+    return loaded
+
+
+@st.composite
+def profile_cases(draw: st.DrawFn) -> PlacementCase:
+    """Draw a node whose cards have profiles, and a pod that asks for some."""
+    request = draw(profile_requests())
+    uuids = draw(st.permutations(DEVICE_UUIDS))[: draw(st.integers(1, 3))]
+    return draw(profile_nodes(uuids)), 99, 0, request
 
 
 @st.composite

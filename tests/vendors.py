@@ -9,6 +9,10 @@ VASTAI = (
     '[{"id":"va0","count":1,"type":"Vastai","health":true},'
     '{"id":"va1","index":1,"count":1,"type":"Vastai","health":true}]'
 )
+DRS = (
+    '{"devices":[{"index":"0","minor":"0","capacity":6}],'
+    '"profiles":{"1g.6gb":"0","3g.20gb":"1","6g.40gb":"2"}}'
+)
 DCUS = "DCU-0,4,65520,100,Z100L,0,true:"
 
 AMD = (
@@ -74,6 +78,34 @@ ROWS: dict[str, Shown] = {
         {},
         {"enflame.com/gcu": 2},
         "n1-GCU-0,GCU,100,100:n1-GCU-1,GCU,100,100:;",
+    ),
+    "a profile by slots": (
+        "Enflame",
+        {"enflame.com/drs-gcu": 6},
+        {"enflame.com/gcu-drs-capacity": DRS},
+        {"enflame.com/drs-gcu": 3},
+        "n1-enflame-drs-0,Enflame,20480,50:;",
+    ),
+    "a profile by memory": (
+        "Enflame",
+        {"enflame.com/drs-gcu": 6},
+        {"enflame.com/gcu-drs-capacity": DRS},
+        {"enflame.com/gcu-memory": 30},
+        "n1-enflame-drs-0,Enflame,40960,100:;",
+    ),
+    "Neuron devices": (
+        "AWSNeuron",
+        {"aws.amazon.com/neuron": 8, "aws.amazon.com/neuroncore": 16},
+        {},
+        {"aws.amazon.com/neuron": 4},
+        "".join(f"n1-AWSNeuron-{index},AWSNeuron,0,3:" for index in range(4)) + ";",
+    ),
+    "a Neuron core": (
+        "AWSNeuron",
+        {"aws.amazon.com/neuron": 1, "aws.amazon.com/neuroncore": 2},
+        {},
+        {"aws.amazon.com/neuroncore": 1},
+        "n1-AWSNeuron-0,AWSNeuron,0,1:;",
     ),
     "whole MThreads cards": (
         "Mthreads",

@@ -67,18 +67,15 @@ def _as_json(kind: Kind) -> dict[str, object]:
         "lock": _lock(kind),
         "rules": [rule.value for rule in kind.rules],
         "inits_return": kind.inits_return,
-        "not_served": kind.not_served or None,
     }
 
 
 def _memory_unit(kind: Kind) -> str | None:
-    return None if kind.not_served or not kind.memory_resource else kind.memory_unit
+    return kind.memory_unit if kind.memory_resource else None
 
 
 def _cards_from(kind: Kind) -> str:
-    if kind.capacity_cards is not None:
-        return "capacity"
-    return "none" if kind.register_annotation is None else "annotation"
+    return "annotation" if kind.capacity_cards is None else "capacity"
 
 
 def _lock(kind: Kind) -> str:
@@ -95,9 +92,7 @@ def _print_kinds(console: Console, kinds: Sequence[Kind]) -> None:
     table.add_column("lock")
     for kind in kinds:
         resources = [kind.count_resource]
-        if kind.not_served:
-            resources.append(f"not {kind.not_served}")
-        elif kind.memory_resource is not None:
+        if kind.memory_resource is not None:
             resources.append(f"{kind.memory_resource}, {kind.memory_unit}")
         table.add_row(
             kind.type_word, "\n".join(resources), _cards_from(kind), _lock(kind)

@@ -136,7 +136,7 @@ def _whole_node(
             wants = f"wants {verdict.wanted_cards} cards, {passed} would serve"
             return f"{passed}/{verdict.card_count}", f"{reason.value}{mark}", wants
         case Reason.NUMA_NOT_FIT:
-            numbers = f"wants {verdict.wanted_cards} cards at one NUMA node"
+            numbers = f"wants {verdict.wanted_cards} cards that stand together"
         case Reason.SEARCH_EXHAUSTED:
             numbers = "not decided: too many ways to share its cards"
         case Reason.KUBELET_SLOTS_EXHAUSTED if verdict.kubelet_slots is not None:
@@ -158,6 +158,7 @@ _WITHOUT_NUMBERS: Final = {
     Reason.CARD_QUARANTINED: "named by an allocation that cannot be read",
     Reason.CARD_APP_CLASS_MISMATCH: "pods of another class are there",
     Reason.CARD_QOS_POLICY_MISMATCH: "pods with another QoS policy are there",
+    Reason.CARD_PROFILE_MISMATCH: "has no profile of the size that is asked",
     Reason.CARD_SLOTS_EXHAUSTED: "no slot free",
     Reason.CARD_SHARED_UNEQUALLY: "shared by containers with another memory",
     Reason.CARD_EXCLUSIVE_CONFLICT: "in use, and one of both wants the card alone",
@@ -167,6 +168,9 @@ _WITHOUT_NUMBERS: Final = {
 
 def _numbers(reason: Reason, cards: Sequence[CardVerdict], free: str) -> str:
     match reason:
+        case Reason.CARD_SLOTS_EXHAUSTED if cards[0].needed.slots > 1:
+            best = max(cards, key=lambda card: card.free.slots)
+            return f"needs {best.needed.slots} slots, {best.free.slots} {free}"
         case Reason.CARD_INSUFFICIENT_MEMORY:
             best = max(cards, key=lambda card: card.free.memory_mib)
             return f"needs {best.needed.memory_mib} MiB, {best.free.memory_mib} {free}"

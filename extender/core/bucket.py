@@ -31,6 +31,8 @@ class NodeTotals:
             see `extender.core.company`.
         slices: Of each card in MIG mode that instances are held of, how many hold each
             slice, up to the last that is held.
+        cores: How many pods hold each core of devices of which these are told apart;
+            see `extender.core.core_bits`.
     """
 
     used: Mapping[DeviceUUID, Usage]
@@ -40,6 +42,7 @@ class NodeTotals:
     held_exclusively: frozenset[DeviceUUID] = frozenset()
     slices: Mapping[DeviceUUID, tuple[int, ...]] = field(default_factory=dict)
     trait_counts: Mapping[DeviceUUID, int] = field(default_factory=dict)
+    cores: Mapping[tuple[DeviceUUID, int], int] = field(default_factory=dict)
 
 
 class Bucket:
@@ -98,6 +101,8 @@ class Bucket:
             if device.is_mig:
                 code = self._interned.mig_tables.code(device.mig_profiles)
                 cards.mig_codes[at] = code
+            if device.profiles:
+                cards.profile_codes[at] = self._interned.profiles.code(device.profiles)
         cards.card_counts[column] = len(ordered)
         cards.allocatable_slots[column] = inventory.allocatable_slots
         self._positions[column] = {

@@ -16,8 +16,9 @@ import numpy as np
 from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.needs import share_needed
 from extender.core.policies import card_order
-from extender.core.rules import Trial, cores_needed, memory_needed, passing
+from extender.core.rules import Trial, passing
 
 _CELLS_PER_STEP: Final = 500
 """Answers that cost as much as one step of the search."""
@@ -174,25 +175,23 @@ class CardStates:
         wants, policy = self.wants, self.wants.request.device_policy
         seen = cards.repeated(wants.state_count)
         used = seen.used
-        used[SLOTS] += wants.held.sum(axis=0)[:, np.newaxis]
         allowed = np.zeros(seen.exists.shape, np.int64)
-        needed = [memory_needed(seen, asked) for asked in wants.distinct]
-        for asked, held, memory_mib in zip(
-            wants.distinct, wants.held[..., np.newaxis], needed, strict=True
-        ):
-            used[MEMORY] += held * memory_mib
-            used[CORES] += held * cores_needed(seen, asked)
+        needs = [share_needed(seen, asked) for asked in wants.distinct]
+        for held, needed in zip(wants.held[..., np.newaxis], needs, strict=True):
+            used[SLOTS] += held * needed.slots
+            used[MEMORY] += held * needed.memory_mib
+            used[CORES] += held * needed.cores
         all_open = np.broadcast_to(is_open, seen.exists.shape)
-        for place, (asked, memory_mib) in enumerate(
-            zip(wants.distinct, needed, strict=True)
+        for place, (asked, needed) in enumerate(
+            zip(wants.distinct, needs, strict=True)
         ):
-            trial = Trial(seen, used, asked, policy, memory_mib)
+            trial = Trial(seen, used, asked, policy, needed)
             allowed |= passing(trial, all_open).astype(np.int64) << place
         self.allowed += allowed.T.ravel().tolist()
         self.order += card_order(seen, used, policy).T.ravel().tolist()
         self.pod_mib += (used[MEMORY] - used[MEMORY, 0]).T.ravel().tolist()
-        for of_one, memory_mib in zip(self.needed_mib, needed, strict=True):
-            of_one.extend(memory_mib[0].tolist())
+        for of_one, needed in zip(self.needed_mib, needs, strict=True):
+            of_one.extend(needed.memory_mib[0].tolist())
         self.numa_ranks += cards.numa_ranks[0].tolist()
         self._used += list(np.moveaxis(used, 2, 0))
         self._note_most_held(allowed)

@@ -21,6 +21,7 @@ from extender.core.company import counted
 from extender.core.holding import Holding
 from extender.core.mig import MIG_SLICES, MigTable, MigTables, held_slices
 from extender.core.model import DeviceUUID, KindWord
+from extender.core.profiles import CardProfiles
 
 _COPY_BELOW: Final = 2
 """Copy nodes out when fewer than one in so many is judged."""
@@ -39,6 +40,7 @@ _PER_CARD: Final = {
     "uuid_codes": np.int32,
     "mig_codes": np.int32,
     "core_steps": np.int32,
+    "profile_codes": np.int32,
 }
 _PER_NODE: Final = {
     "card_counts": np.int64,
@@ -69,6 +71,11 @@ class Words(Generic[_Word]):
         self.by_code: list[_Word] = [padding]
         self._code_of: dict[_Word, int] = {}
 
+    @property
+    def has_words(self) -> bool:
+        """Whether there is any besides padding."""
+        return len(self.by_code) > 1
+
     def code(self, word: _Word) -> int:
         """Give a word's number; one that is new gets the next."""
         code = self._code_of.get(word)
@@ -87,13 +94,14 @@ class Words(Generic[_Word]):
 
 
 class Interned:
-    """UUIDs, types, modes and MIG tables by small numbers; shared by all of a fleet."""
+    """UUIDs, types, modes and tables by small numbers; shared by all of a fleet."""
 
     def __init__(self) -> None:
         self.uuids = Words(DeviceUUID(""))
         self.models = Words("")
         self.modes = Words("")
         self.mig_tables = MigTables()
+        self.profiles = Words[CardProfiles](())
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +151,8 @@ class Cards:
             that is not in MIG mode.
         core_steps: int32 (W, N); units of cores that are handed out together; 1 in
             padding.
+        profile_codes: int32 (W, N); number of the interned profiles; 0 for a card that
+            has none.
         card_counts: int64 (N,).
         allocatable_slots: int64 (N,); kubelet's device ids.
         kubelet_slots: int64 (N,); device ids that kubelet has set aside.
@@ -168,6 +178,7 @@ class Cards:
     uuid_codes: Int32s
     mig_codes: Int32s
     core_steps: Int32s
+    profile_codes: Int32s
     card_counts: Int64s
     allocatable_slots: Int64s
     kubelet_slots: Int64s

@@ -1,6 +1,7 @@
 """What a container names in its resources, before it means anything."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from extender.core.company import Trait
 
@@ -32,3 +33,6 @@ class ResourceClaim:
         """Whether any amount is named, 0 too."""
         amounts = (self.count, self.memory, self.percentage, self.cores)
         return any(amount is not None for amount in amounts)
+
+
+NO_CLAIM: Final = ResourceClaim()

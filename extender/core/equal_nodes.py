@@ -1,6 +1,6 @@
 """Nodes and cards that are equal for a search, so that each is searched once."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,19 +26,19 @@ def card_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
         columns: int64 (K,); the nodes in question.
 
     Returns:
-        int64 (9, W, K).
+        int64 (9, W, K); one more where cards have profiles.
     """
     serves = is_open[:, columns]
-    fields = np.concatenate(
-        [
-            cards.capacity[..., columns],
-            cards.used[..., columns],
-            cards.numa_ranks[np.newaxis, :, columns],
-            cards.core_steps[np.newaxis, :, columns],
-            serves[np.newaxis],
-        ],
-        dtype=np.int64,
-    )
+    looked_at: list[npt.NDArray[Any]] = [
+        cards.capacity[..., columns],
+        cards.used[..., columns],
+        cards.numa_ranks[np.newaxis, :, columns],
+        cards.core_steps[np.newaxis, :, columns],
+        serves[np.newaxis],
+    ]
+    if cards.interned.profiles.has_words:
+        looked_at.append(cards.profile_codes[np.newaxis, :, columns])
+    fields = np.concatenate(looked_at, dtype=np.int64)
     fields *= serves
     return fields
 
@@ -47,7 +47,7 @@ def instance_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
     """Tell the same, and what more is looked at of cards in MIG mode.
 
     Returns:
-        int64 (11, W, K).
+        int64 (11, W, K); one more where cards have profiles.
     """
     serves = is_open[:, columns]
     some = cards.of_nodes(columns)

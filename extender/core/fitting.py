@@ -5,7 +5,8 @@ with a container that does not fit, though each would on its own, other choices 
 it may have left room: there `extender.core.search` looks for them, node by node, or
 `extender.core.instance_search` where cards are in MIG mode.
 
-Outside the search is how cards are linked.
+Outside the search are containers that get several cards in a row, and how cards are
+linked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,11 +26,11 @@ from extender.core.instance_search import (
     search_instances,
 )
 from extender.core.model import Lifetime, PodRequest, Usage
+from extender.core.needs import share_needed
 from extender.core.placed_charge import placed_charge
 from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
 from extender.core.prospects import have_instances, worth_a_search
 from extender.core.reasons import CODES, Reason
-from extender.core.rules import cores_needed, memory_needed
 from extender.core.search import Assignment, Search
 
 _MOST_CONTAINERS: Final = 60
@@ -109,6 +110,8 @@ def search_refused(
         budget: For the search.
     """
     is_cut_short = np.zeros(cards.node_count, np.bool_)
+    if request.wants_neighbours:
+        return Fit(placement, is_cut_short)
     columns = worth_a_search(cards, request, placement, refused)
     if not columns.size:
         return Fit(placement, is_cut_short)
@@ -175,7 +178,7 @@ def fit_with_fewest_cards(
     """
     placement = fit(cards, request, budget).placement
     extra = _cards_of_inits_only(placement, request)
-    if not extra:
+    if not extra or request.wants_neighbours:
         return placement
     if have_instances(cards, request, np.zeros(1, np.int64))[0]:
         return fewest_for_inits(cards, request, extra, budget) or placement
@@ -390,9 +393,7 @@ class _Placing:
     def _share(self, index: int, position: int, column: int) -> Int64s:
         """Tell what a container holds of a card: int64 (3,)."""
         asked = self._request.containers[index]
-        memory_mib = memory_needed(self._cards, asked)[position, column]
-        cores = cores_needed(self._cards, asked)[position, column]
-        return np.array([1, memory_mib, cores], np.int64)
+        return share_needed(self._cards, asked).at(position, column)
 
     def give_up(self, columns: Int64s) -> None:
         """Refuse nodes as a whole, since the steps ran out."""

@@ -25,6 +25,8 @@ class Holding:
         slices: Of each device that it holds instances of, how many of these hold each
             slice; as `extender.core.phases.held_slices`.
         traits: What the pod is to others on its devices.
+        cores: Of each device of which cores are told apart, those that it can still
+            hold, as bits.
         released: Devices that its allocation names, and that it is not charged for
             any more.
     """
@@ -38,6 +40,7 @@ class Holding:
     slices: Mapping[DeviceUUID, tuple[int, ...]] = field(default_factory=dict)
     released: tuple[DeviceUUID, ...] = ()
     traits: Traits = NO_TRAITS
+    cores: Mapping[DeviceUUID, int] = field(default_factory=dict)
 
     def mistakes(self, device_uuid: DeviceUUID, *, is_mig: bool) -> bool:
         """Whether a device's mode is another than the pod's allocation goes by.

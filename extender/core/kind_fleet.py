@@ -19,10 +19,11 @@ from extender.core.arrays import Int64s, Mask
 from extender.core.bucket import Bucket, NodeTotals
 from extender.core.budget import StepBudget
 from extender.core.cards import Cards, Interned
+from extender.core.core_bits import CoresOf, HeldCores
 from extender.core.holding import Holding
-from extender.core.memory_ranges import MemoryRanges, joined_ranges, memory_ranges
 from extender.core.model import Inventory, KindWord, Links, NodeName, PodRequest
 from extender.core.reasons import CODES, Reason
+from extender.core.share_ranges import ShareRanges, joined_ranges, share_ranges
 
 
 class KindFleet:
@@ -37,6 +38,7 @@ class KindFleet:
         self._kind = kind
         self._interned = Interned()
         self._links: dict[NodeName, Links] = {}
+        self._cores: dict[NodeName, HeldCores] = {}
         self._buckets: list[Bucket] = []
         self._bucket_numbers: dict[tuple[int, bool], int] = {}
         self._place_of: dict[NodeName, int] = {}
@@ -70,6 +72,7 @@ class KindFleet:
         """Forget a node; one that is not there is no error."""
         self._unusable.pop(node_name, None)
         self._links.pop(node_name, None)
+        self._cores.pop(node_name, None)
         place = self._place_of.pop(node_name, _NOWHERE)
         if place != _NOWHERE:
             self._looked_up.clear()
@@ -89,6 +92,9 @@ class KindFleet:
         if place != _NOWHERE:
             bucket, column = self._at(place)
             bucket.count(column, holding, sign)
+            if holding.cores:
+                held = self._cores.setdefault(holding.node_name, HeldCores())
+                held.count(holding, sign)
 
     def _at(self, place: int) -> tuple[Bucket, int]:
         return self._buckets[place >> _COLUMN_BITS], place & _COLUMN_MASK
@@ -99,7 +105,13 @@ class KindFleet:
         if place == _NOWHERE:
             return None
         bucket, column = self._at(place)
-        return bucket.totals_at(column)
+        totals = bucket.totals_at(column)
+        held = self._cores.get(node_name)
+        if held is None:
+            return totals
+        own = bucket.positions(column)
+        holders = {each: n for each, n in held.holders.items() if each[0] in own}
+        return replace(totals, cores=holders)
 
     def change_of(self, node_name: NodeName) -> object:
         """Give what stays equal as long as a node, and what is held there, does."""
@@ -115,7 +127,8 @@ class KindFleet:
         if place == _NOWHERE:
             return False
         bucket, column = self._at(place)
-        return bucket.is_overfull(column)
+        held = self._cores.get(node_name)
+        return bucket.is_overfull(column) or (held is not None and bool(held.twice))
 
     def why_unusable(self, node_name: NodeName) -> Reason | None:
         """Tell why a node has no cards that count; None when it has."""
@@ -275,12 +288,31 @@ class KindFleet:
         """Whether any node has, or had, cards in MIG mode."""
         return any(has_mig for _, has_mig in self._bucket_numbers)
 
-    def memory_ranges(self, request: PodRequest) -> MemoryRanges:
-        """Tell what memory each container comes to, whichever matching card it gets."""
-        found: MemoryRanges = {}
+    def share_ranges(self, request: PodRequest) -> ShareRanges:
+        """Tell what a container's share comes to, whichever matching card it gets."""
+        found: ShareRanges = {}
         for bucket in self._buckets:
-            found = joined_ranges(found, memory_ranges(bucket.cards(), request))
+            found = joined_ranges(found, share_ranges(bucket.cards(), request))
         return found
+
+    def held_cores(
+        self,
+        node_name: NodeName,
+        without: Holding | None = None,
+        beside: Sequence[Holding] = (),
+    ) -> CoresOf:
+        """Tell which cores of one node's devices are held, as bits.
+
+        Args:
+            node_name: Any name.
+            without: As for `answers`.
+            beside: As for `answers`.
+        """
+        held = self._cores.get(node_name, HeldCores()).copy()
+        for holding, sign in _changes(without, beside):
+            if holding.node_name == node_name:
+                held.count(holding, sign)
+        return held.bits
 
     def links(self, node_name: NodeName) -> Int64s | None:
         """Tell how closely the cards of one node are linked.

@@ -35,6 +35,7 @@ class Kinds:
                 kind.allocated_annotation,
                 kind.to_allocate_annotation,
                 kind.mig_annotation,
+                kind.slots_annotation,
             )
             if name is not None
         )

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Final
 
 from extender.core.kind_admission import NO_ADMISSION, Admission, WrittenAmounts
+from extender.core.kind_parts import CapacityCards, MemorySize
 
 
 class ServedBy(Enum):
@@ -69,8 +70,19 @@ class RequestRule(Enum):
     ONLINE_WITHOUT_CORES = "online without cores"
     """A pod of class online takes no cores, and needs none to be free."""
 
+    COUNT_OR_CORES = "count or cores"
+    """A container names devices, and gets them whole, or cores; memory is not
+    counted."""
+
+    PROFILE = "profile"
+    """A container names slots of one device, or memory and cores, and gets the profile
+    that has them."""
+
     SHARED_EQUALLY = "shared equally"
     """Containers on one device have the same memory."""
+
+
+_NO_MEMORY: Final = frozenset((RequestRule.COUNT_ALONE, RequestRule.COUNT_OR_CORES))
 
 
 class SideAnnotations(Enum):
@@ -81,6 +93,8 @@ class SideAnnotations(Enum):
     MTHREADS = "mthreads"
     METAX_SGPU = "metax sgpu"
     KUNLUN = "kunlun"
+    AWS_NEURON = "aws neuron"
+    ENFLAME_DRS = "enflame drs"
 
 
 class RegisterForm(Enum):
@@ -92,6 +106,9 @@ class RegisterForm(Enum):
     METAX = "metax"
     """MetaX' own JSON."""
 
+    ENFLAME_DRS = "enflame drs"
+    """Enflame's own JSON: cards, and the profiles that all of them have."""
+
 
 class MemoryNotation(Enum):
     """How a container writes an amount of memory."""
@@ -102,51 +119,9 @@ class MemoryNotation(Enum):
     GIB_OR_BYTES = "GiB or bytes"
     """A bare number is GiB, one with a suffix bytes; either becomes MiB."""
 
-
-@dataclass(frozen=True, slots=True)
-class MemorySize:
-    """A part of a device that its driver can cut.
-
-    Attributes:
-        name: What the plugin calls it; may be empty.
-        memory_mib: Of it.
-    """
-
-    name: str
-    memory_mib: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapacityCards:
-    """Cards that no annotation registers: the node's capacity tells how many there are.
-
-    Attributes:
-        resource: Whose capacity is counted.
-        units_per_card: Of `resource`.
-        id_pattern: ``str.format`` with ``node`` and ``index``; a card's id.
-        slots: Containers that share a card.
-        memory_resource: Whose capacity, in units of the kind's memory factor, the
-            cards share equally; None where `memory_mib` counts.
-        memory_mib: Of each card.
-        core_percent: Of each card.
-        numa_nodes: Over which the cards are spread, in order of their index.
-    """
-
-    resource: str
-    units_per_card: int = 1
-    id_pattern: str
-    slots: int = 1
-    memory_resource: str | None = None
-    memory_mib: int = 0
-    core_percent: int = 100
-    numa_nodes: int = 1
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        """What of the node's capacity is read."""
-        if self.memory_resource is None:
-            return (self.resource,)
-        return (self.resource, self.memory_resource)
+    GB_OR_MIB = "GB or MiB"
+    """A whole number of GB; of MiB where it is more than twice what the largest profile
+    of the card has in GB. `extender.core.profiles` tells that apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,9 +254,26 @@ class Kind:
     whole_card_cores: int = 100
     """All cores of a device, in the unit of `core_resource`."""
 
-    not_served: str = ""
-    """Why no request for it can be honoured: completes "is not". Empty where they
-    can."""
+    amounts_alone: bool = False
+    """Whether a container may name memory or cores without a count."""
+
+    tells_cores_apart: bool = False
+    """Whether rows say which cores of a device are given, as bits, and not how many."""
+
+    gives_neighbours: bool = False
+    """Whether several devices of a container stand in a row; see
+    `extender.core.neighbours`."""
+
+    ring_label: str | None = None
+    """Node label: its devices form a ring where `ring_word` is in it, whatever the
+    case."""
+
+    ring_word: str = ""
+    """For `ring_label`."""
+
+    slots_annotation: str | None = None
+    """Pod annotation: tells how many slots each container's share takes, where that is
+    not always one."""
 
     serves_one_container: bool = False
     """Whether its plugin is told the cards of one container of a pod, not of each."""
@@ -322,7 +314,14 @@ class Kind:
     @property
     def counts_memory(self) -> bool:
         """Whether a share holds memory; else 0 in a row is no fault."""
-        return RequestRule.COUNT_ALONE not in self.rules
+        return _NO_MEMORY.isdisjoint(self.rules)
+
+    @property
+    def kubelet_resources(self) -> tuple[str, ...]:
+        """Resources that kubelet has device ids of; kube-scheduler counts them."""
+        if RequestRule.COUNT_OR_CORES in self.rules and self.core_resource is not None:
+            return (self.count_resource, self.core_resource)
+        return (self.count_resource,)
 
     @property
     def memory_unit(self) -> str:
@@ -334,6 +333,8 @@ class Kind:
         """
         if self.memory_notation is MemoryNotation.GIB_OR_BYTES:
             return "GiB, or bytes with a suffix"
+        if self.memory_notation is MemoryNotation.GB_OR_MIB:
+            return "GB, or MiB where it is far above the largest profile"
         return "MiB" if self.memory_factor <= 1 else f"{self.memory_factor} MiB"
 
 

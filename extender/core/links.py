@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.arrays import Int64s
+from extender.core.arrays import Floats, Int64s, Mask
 
 _MOST_COMBINATIONS: Final = 20_000
 """More than there are of 8 among 16. With more, the best is approached card by card."""
@@ -56,6 +56,32 @@ def best_linked(scores: Int64s, is_preferred: Sequence[bool], count: int) -> lis
         value += scores[choices[:, first], choices[:, second]]
     best: list[int] = choices[np.argmax(value)].tolist()
     return best
+
+
+def linked_in_order(
+    links: Int64s, order: Floats, eligible: Mask, preferred: Mask | None, count: int
+) -> Mask:
+    """Choose, of one node's eligible cards, those that are linked best.
+
+    Args:
+        links: int64 (W, W); how closely the cards are linked.
+        order: float64 (W, 1); lowest first, equal ones in card order.
+        eligible: bool (W, 1).
+        preferred: bool (W, 1); those among the eligible that go before all others.
+        count: Cards wanted; at most as many as are eligible.
+
+    Returns:
+        bool (W, 1).
+    """
+    positions = np.flatnonzero(eligible[:, 0])
+    positions = positions[np.argsort(order[positions, 0], kind="stable")]
+    is_preferred = np.zeros(len(positions), np.bool_)
+    if preferred is not None:
+        is_preferred = preferred[positions, 0]
+    scores = links[np.ix_(positions, positions)]
+    chosen = np.zeros_like(eligible)
+    chosen[positions[best_linked(scores, is_preferred.tolist(), count)], 0] = True
+    return chosen
 
 
 def _grown(scores: Int64s, bonus: Int64s, count: int) -> list[int]:

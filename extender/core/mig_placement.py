@@ -11,18 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.core.arrays import CORES, MEMORY, Codes, Floats, Int64s, Mask
+from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Floats, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.device_policy import DevicePolicy
 from extender.core.mig import mig_offers
 from extender.core.model import ContainerRequest
+from extender.core.needs import share_needed
 from extender.core.policies import card_order
 from extender.core.rules import (
     USE_RULES,
     Trial,
-    cores_needed,
     first_refusals,
-    memory_needed,
 )
 
 
@@ -206,22 +205,22 @@ def offered(
     cards: Cards, request: ContainerRequest, policy: DevicePolicy, state: State
 ) -> Offer:
     """Tell what every card would give a container next."""
-    memory_mib = memory_needed(cards, request)
+    needed = share_needed(cards, request)
     offers = mig_offers(
         cards.interned.mig_tables,
         cards.mig_codes,
         state.slices,
-        memory_mib=memory_mib,
+        memory_mib=needed.memory_mib,
         free_mib=cards.capacity[MEMORY] - state.used[MEMORY],
         core_percent=request.core_percent,
     )
-    trial = Trial(cards, state.used, request, policy, memory_mib, offers)
+    trial = Trial(cards, state.used, request, policy, needed, offers)
     answers = [(reason, rule(trial)) for reason, rule in USE_RULES]
     is_mig = cards.is_mig
-    shares = np.ones_like(cards.capacity)
-    shares[MEMORY] = np.where(is_mig, offers.memory_mib, memory_mib)
-    cores = cores_needed(cards, request)
-    shares[CORES] = np.where(is_mig, offers.core_percent, cores)
+    shares = np.empty_like(cards.capacity)
+    shares[SLOTS] = needed.slots
+    shares[MEMORY] = np.where(is_mig, offers.memory_mib, needed.memory_mib)
+    shares[CORES] = np.where(is_mig, offers.core_percent, needed.cores)
     return Offer(
         refusals=first_refusals(answers, cards.exists.shape),
         shares=shares,

@@ -8,6 +8,7 @@ from typing import Final, NewType, Self
 from extender.core.company import NO_TRAITS, Traits
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.mig import MIG_MODE, MigInstance, MigProfiles
+from extender.core.profiles import CardProfiles, ProfileWish
 from extender.core.quota_scopes import PLAIN_QUOTA_TRAITS, QuotaTraits
 
 KindWord = str
@@ -90,6 +91,19 @@ class Usage:
             max(self.core_percent, other.core_percent),
         )
 
+    def smallest(self, other: Self) -> "Usage":
+        """Take the minimum of each dimension on its own.
+
+        Example:
+            >>> Usage(1, 20_000, 0).smallest(Usage(2, 12_000, 30))
+            Usage(slots=1, memory_mib=12000, core_percent=0)
+        """
+        return Usage(
+            min(self.slots, other.slots),
+            min(self.memory_mib, other.memory_mib),
+            min(self.core_percent, other.core_percent),
+        )
+
     def exceeds(self, capacity: Self) -> bool:
         """Tell whether any dimension is more than there is."""
         return (
@@ -107,7 +121,7 @@ Charge = Mapping[DeviceUUID, Usage]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One container's hold on one device; it takes one slot there.
+    """One container's hold on one device.
 
     Attributes:
         device_uuid: The device.
@@ -118,6 +132,9 @@ class Share:
             kind that gives back nothing earlier.
         instance: The part of the device that it is; None where it is no part of its
             own, as on every device that is not in MIG mode.
+        slots: That it takes there; more than one of a profile alone.
+        cores: Which cores of the device it has, as bits, of a kind that tells them
+            apart; then `core_percent` is how many. Else 0.
     """
 
     device_uuid: DeviceUUID
@@ -126,6 +143,8 @@ class Share:
     kind: KindWord
     is_kept: bool = False
     instance: MigInstance | None = None
+    slots: int = 1
+    cores: int = 0
 
 
 Row = tuple[Share, ...]
@@ -270,7 +289,8 @@ class Sharing(Enum):
     computes with from the others."""
 
     BY_SLOT = "by slot"
-    """Nothing: slots must do. A request asks for no memory and no cores."""
+    """Nothing: slots must do, and cores where they are asked for. A request asks for
+    no memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +306,8 @@ class ContainerRequest:
         sharing: What others on the device must agree on.
         cores_of_card: Whether the device counts its cores in units of its own, so that
             `core_percent` is of as many as it registers.
+        profile: What it asks for instead of memory and cores, where the device tells
+            which parts it can be cut into; None elsewhere.
     """
 
     count: int = 0
@@ -294,6 +316,7 @@ class ContainerRequest:
     core_percent: int = 0
     sharing: Sharing = field(default=Sharing.BY_AMOUNT, repr=False)
     cores_of_card: bool = field(default=False, repr=False)
+    profile: ProfileWish | None = field(default=None, repr=False)
 
 
 NO_REQUEST: Final = ContainerRequest()
@@ -360,6 +383,9 @@ class PodRequest:
         in_software: Whether it asks for sharing in software, of a kind whose driver
             cuts devices otherwise.
         inits_return: Whether what an init holds is free once it exits.
+        tells_cores_apart: Whether an allocation says which cores of a device are given,
+            and not how many.
+        gets_neighbours: Whether several devices of a container stand in a row.
     """
 
     kind: KindWord
@@ -371,11 +397,18 @@ class PodRequest:
     kubelet_slots: int = 0
     in_software: bool = False
     inits_return: bool = True
+    tells_cores_apart: bool = False
+    gets_neighbours: bool = False
 
     @property
     def asks_for_devices(self) -> bool:
         """Whether any container asks for a device."""
         return any(container.count for container in self.containers)
+
+    @property
+    def wants_neighbours(self) -> bool:
+        """Whether some container gets several devices, which must stand in a row."""
+        return self.gets_neighbours and any(each.count > 1 for each in self.containers)
 
     @property
     def inits_ask_for_devices(self) -> bool:
@@ -490,6 +523,8 @@ class Device:
         mig_profiles: What it can be cut into, in MIG mode.
         core_step: Units of cores that its plugin hands out together, where it counts
             cores in units of its own; see `ContainerRequest.cores_of_card`.
+        profiles: What its driver cuts it into, where a container asks for a profile.
+        minor: Of its device file, where its plugin is told that.
     """
 
     device_uuid: DeviceUUID
@@ -502,6 +537,8 @@ class Device:
     numa_node: int = 0
     mig_profiles: MigProfiles = ()
     core_step: int = 1
+    profiles: CardProfiles = ()
+    minor: str = ""
 
     @property
     def is_mig(self) -> bool:

@@ -9,12 +9,13 @@ from extender.core.arrays import Int64s
 from extender.core.bucket import NodeTotals
 from extender.core.budget import StepBudget
 from extender.core.cards import Cards
+from extender.core.core_bits import CoresOf
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kind_fleet import KindFleet
-from extender.core.memory_ranges import MemoryRanges, joined_ranges
 from extender.core.model import KindWord, NodeName, PodRequest
 from extender.core.reasons import Reason
+from extender.core.share_ranges import ShareRanges, joined_ranges
 
 
 class OverlaidFleet(Fleet):
@@ -129,10 +130,19 @@ class _OverlaidKindFleet(KindFleet):
         """Whether any node of either has, or had, cards in MIG mode."""
         return self._over.has_mig or self._under.has_mig
 
-    def memory_ranges(self, request: PodRequest) -> MemoryRanges:
-        """Cover the cards of both fleets; see `KindFleet.memory_ranges`."""
+    def share_ranges(self, request: PodRequest) -> ShareRanges:
+        """Cover the cards of both fleets; see `KindFleet.share_ranges`."""
         fleets = self._over, self._under
-        return joined_ranges(*(fleet.memory_ranges(request) for fleet in fleets))
+        return joined_ranges(*(fleet.share_ranges(request) for fleet in fleets))
+
+    def held_cores(
+        self,
+        node_name: NodeName,
+        without: Holding | None = None,
+        beside: Sequence[Holding] = (),
+    ) -> CoresOf:
+        """Tell which cores are held; see `KindFleet.held_cores`."""
+        return self._fleet_with(node_name).held_cores(node_name, without, beside)
 
     def links(self, node_name: NodeName) -> Int64s | None:
         """Tell how closely one node's cards are linked; see `KindFleet.links`."""

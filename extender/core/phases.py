@@ -64,7 +64,8 @@ def container_usages(
 ) -> tuple[ContainerUsage, ...]:
     """Fold each row of an allocation into one usage per device.
 
-    Each share takes one slot, so a row that names a device twice takes two there.
+    Each share takes slots of its own, so a row that names a device twice takes them
+    twice.
     Shares that are instances, or of a kind that gives back nothing earlier, are kept
     from the pod's start to its end.
 
@@ -90,10 +91,11 @@ def _container_usage(lifetime: Lifetime, row: Row) -> ContainerUsage:
 
 
 def row_usage(row: Iterable[Share]) -> dict[DeviceUUID, Usage]:
-    """Add up what a row holds, per device; each share takes one slot."""
+    """Add up what a row holds, per device."""
     held: _Totals = {}
     for share in row:
-        _add(held, share.device_uuid, Usage(1, share.memory_mib, share.core_percent))
+        usage = Usage(share.slots, share.memory_mib, share.core_percent)
+        _add(held, share.device_uuid, usage)
     return held
 
 

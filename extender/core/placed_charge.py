@@ -5,6 +5,7 @@ each node; a property test holds the two together.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from extender.core.cards import Cards
 from extender.core.mig import NO_INSTANCE
 from extender.core.mig_placement import Taken
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.needs import share_needed
 from extender.core.placement import Placement
-from extender.core.rules import memory_needed
 
 
 def placed_charge(cards: Cards, request: PodRequest, placement: Placement) -> Int64s:
@@ -54,10 +55,21 @@ def _held(
         return _taken(cards, asked, taken)
     held = np.zeros((3, cards.node_count), np.int64)
     if chosen is not None:
-        held[SLOTS] = chosen.sum(axis=0)
-        held[MEMORY] = (chosen * memory_needed(cards, asked)).sum(axis=0)
-        held[CORES] = held[SLOTS] * asked.core_percent
+        for dimension, amount in zip(_DIMENSIONS, _amounts(cards, asked), strict=True):
+            held[dimension] = (chosen * amount).sum(axis=0)
     return held, np.zeros_like(held)
+
+
+_DIMENSIONS: Final = (SLOTS, MEMORY, CORES)
+
+
+def _amounts(cards: Cards, asked: ContainerRequest) -> tuple[Int64s, Int64s, Int64s]:
+    """Give a share's slots, MiB and percent; a quota knows no units of a card."""
+    needed = share_needed(cards, asked)
+    cores = needed.cores
+    if asked.cores_of_card:
+        cores = np.broadcast_to(np.int64(asked.core_percent), cores.shape)
+    return needed.slots, needed.memory_mib, cores
 
 
 def _taken(
@@ -65,14 +77,13 @@ def _taken(
 ) -> tuple[Int64s, Int64s]:
     held = np.zeros((3, cards.node_count), np.int64)
     kept = np.zeros_like(held)
-    memory_mib = memory_needed(cards, asked)
+    amounts = _amounts(cards, asked)
     tables = cards.interned.mig_tables.by_code
     for each in taken:
         is_instance = each.chosen & (each.numbers != NO_INSTANCE)
         is_whole = each.chosen & ~is_instance
-        held[SLOTS] += is_whole.sum(axis=0)
-        held[MEMORY] += (is_whole * memory_mib).sum(axis=0)
-        held[CORES] += is_whole.sum(axis=0) * asked.core_percent
+        for dimension, amount in zip(_DIMENSIONS, amounts, strict=True):
+            held[dimension] += (is_whole * amount).sum(axis=0)
         kept[SLOTS] += is_instance.sum(axis=0)
         for code in np.unique(cards.mig_codes[is_instance]).tolist():
             at = is_instance & (cards.mig_codes == code)

@@ -16,11 +16,14 @@ from typing import Final
 
 import numpy as np
 
-from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Floats, Int64s, Mask
+from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Int64s, Mask
 from extender.core.cards import Cards
-from extender.core.links import best_linked
+from extender.core.first_cards import first_in_order
+from extender.core.links import linked_in_order
 from extender.core.mig_placement import Asking, State, Taken, place_instances
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.needs import share_needed
+from extender.core.neighbours import chosen_run, is_in_ring, run_starts
 from extender.core.policies import card_order
 from extender.core.reasons import CODES, Reason
 from extender.core.rules import (
@@ -28,9 +31,7 @@ from extender.core.rules import (
     NODE_RULES,
     USE_RULES,
     Trial,
-    cores_needed,
     first_refusals,
-    memory_needed,
 )
 
 NO_CONTAINER: Final = -1
@@ -197,8 +198,8 @@ class _Attempt:
             state = State(used, self._slices)
             return self._place_instances(index, asked, state, preferred)
         policy = self._request.device_policy
-        memory_mib = memory_needed(self._cards, asked)
-        trial = Trial(self._cards, used, asked, policy, memory_mib)
+        needed = share_needed(self._cards, asked)
+        trial = Trial(self._cards, used, asked, policy, needed)
         refusals = [(reason, rule(trial)) for reason, rule in USE_RULES]
         eligible = self._is_open.copy()
         for _, refused in refusals:
@@ -215,13 +216,18 @@ class _Attempt:
             first = first_in_order(order, eligible, preferred, 1)
             ranks = self._cards.numa_ranks
             eligible &= ranks == np.where(first, ranks, 0).sum(axis=0)
-        if self._links is None or not self._fits[0]:
+        if self._request.wants_neighbours and asked.count > 1:
+            starts = self._run_starts(index, refusals, used, eligible)
+            chosen = chosen_run(starts, preferred, asked.count)
+        elif self._links is None or not self._fits[0]:
             chosen = first_in_order(order, eligible, preferred, asked.count)
         else:
-            chosen = _best_linked(self._links, order, eligible, preferred, asked.count)
-        used[SLOTS] += chosen
-        used[MEMORY] += chosen * memory_mib
-        used[CORES] += chosen * cores_needed(self._cards, asked)
+            chosen = linked_in_order(
+                self._links, order, eligible, preferred, asked.count
+            )
+        used[SLOTS] += chosen if asked.profile is None else chosen * needed.slots
+        used[MEMORY] += chosen * needed.memory_mib
+        used[CORES] += chosen * needed.cores
         self._chosen[index] = chosen
         return chosen
 
@@ -277,12 +283,41 @@ class _Attempt:
         ]
         has_enough = np.stack(counts) >= self._request.containers[index].count
         serving = np.take_along_axis(has_enough, ranks, axis=0)
-        newly_refused = self._fits & ~(eligible & serving).any(axis=0)
+        stand_together = np.any(eligible & serving, axis=0)
+        self._refuse_scattered(index, ~stand_together, refusals, used, eligible)
+        return serving
+
+    def _run_starts(
+        self,
+        index: int,
+        refusals: Sequence[tuple[Reason, Mask | None]],
+        used: Int64s,
+        eligible: Mask,
+    ) -> Mask:
+        """Find where enough eligible cards stand in a row; bool (W, N).
+
+        Nodes where enough would serve, but not in a row, are refused.
+        """
+        count = self._request.containers[index].count
+        starts = run_starts(eligible, is_in_ring(self._cards), count)
+        stand_together = np.any(starts, axis=0)
+        self._refuse_scattered(index, ~stand_together, refusals, used, eligible)
+        return starts
+
+    def _refuse_scattered(
+        self,
+        index: int,
+        nodes: Mask,
+        refusals: Sequence[tuple[Reason, Mask | None]],
+        used: Int64s,
+        eligible: Mask,
+    ) -> None:
+        """Refuse nodes where enough cards would serve, but do not stand together."""
+        newly_refused = self._fits & nodes
         if newly_refused.any():
             self._record_refusal(index, newly_refused, refusals, used, eligible)
             self._node_codes[newly_refused] = CODES[Reason.NUMA_NOT_FIT]
             self._fits &= ~newly_refused
-        return serving
 
     def _record_refusal(
         self,
@@ -313,80 +348,6 @@ def open_cards(cards: Cards, request: PodRequest) -> Mask:
     """Find the cards that no rule refuses to the pod whatever their use; (W, N)."""
     is_open: Mask = cards.exists & (_static_card_codes(cards, request) == 0)
     return is_open
-
-
-def first_in_order(
-    order: Floats, eligible: Mask, preferred: Mask | None, count: int
-) -> Mask:
-    """Choose the first `count` eligible cards of each node.
-
-    Args:
-        order: float64 (W, N); lowest first, equal ones in card order.
-        eligible: bool (W, N); a node without eligible cards gets none.
-        preferred: bool (W, N); those among the eligible that go before all others.
-        count: Cards wanted on each node.
-
-    Returns:
-        bool (W, N).
-    """
-    if count * len(eligible) > _MOST_STEPS:
-        return _first_by_sorting(order, eligible, preferred, count)
-    chosen = np.zeros_like(eligible)
-    left = eligible.copy()
-    for _ in range(count):
-        pool = left
-        if preferred is not None:
-            best = left & preferred
-            pool = best | (left & ~best.any(axis=0))
-        # A sum and a minimum: several times faster than where() and argmin().
-        ranked = order + ~pool * _BEHIND_ALL
-        taken = pool & (ranked == ranked.min(axis=0))
-        _keep_first(taken)
-        chosen |= taken
-        left &= ~taken
-    return chosen
-
-
-_MOST_STEPS: Final = 64
-"""Picking one by one is several times faster than sorting up to about here."""
-
-
-def _first_by_sorting(
-    order: Floats, eligible: Mask, preferred: Mask | None, count: int
-) -> Mask:
-    is_preferred = preferred if preferred is not None else eligible
-    tier = np.where(eligible, np.where(is_preferred, 0, 1), 2)
-    by_rank = np.lexsort((order, tier), axis=0)
-    is_among_first = np.zeros_like(eligible)
-    np.put_along_axis(is_among_first, by_rank[:count], values=True, axis=0)
-    return is_among_first & eligible
-
-
-def _best_linked(
-    links: Int64s, order: Floats, eligible: Mask, preferred: Mask | None, count: int
-) -> Mask:
-    """Choose as `first_in_order`, on one node, those that are linked best."""
-    positions = np.flatnonzero(eligible[:, 0])
-    positions = positions[np.argsort(order[positions, 0], kind="stable")]
-    is_preferred = np.zeros(len(positions), np.bool_)
-    if preferred is not None:
-        is_preferred = preferred[positions, 0]
-    scores = links[np.ix_(positions, positions)]
-    chosen = np.zeros_like(eligible)
-    chosen[positions[best_linked(scores, is_preferred.tolist(), count)], 0] = True
-    return chosen
-
-
-_BEHIND_ALL: Final = np.float64(1e300)
-"""Added to the order of cards out of the question; no use ratio comes near it."""
-
-
-def _keep_first(taken: Mask) -> None:
-    """Keep, in place, only the first card of each node."""
-    is_found = taken[0].copy()
-    for position in range(1, len(taken)):
-        taken[position] &= ~is_found
-        is_found |= taken[position]
 
 
 def _node_codes(cards: Cards, request: PodRequest) -> Codes:

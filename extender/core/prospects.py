@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.core.arrays import Int64s, Mask
+from extender.core.arrays import CORES, DIMENSIONS, MEMORY, SLOTS, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.needs import share_needed
 from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
-from extender.core.rules import Trial, cores_needed, memory_needed, passing
+from extender.core.rules import Trial, passing
 
 
 def worth_a_search(
@@ -126,7 +127,7 @@ def _fits_alone(
 ) -> Mask:
     """Tell where enough cards would serve one container, were it the only one."""
     policy = request.device_policy
-    trial = Trial(cards, cards.used, asked, policy, memory_needed(cards, asked))
+    trial = Trial(cards, cards.used, asked, policy, share_needed(cards, asked))
     serves = passing(trial, is_open)
     is_enough: Mask = np.count_nonzero(serves, axis=0) >= asked.count
     if policy.on_one_numa_node and asked.count > 1:
@@ -155,18 +156,16 @@ def _has_room(
 ) -> Mask:
     """Tell where all open cards together have as much left as containers need.
 
-    Of a percentage, each card is taken for the smallest open one.
+    Of what differs from card to card, each takes as much as the one that takes least.
     """
     left = np.maximum(cards.capacity - cards.used, 0) * is_open
-    slots, memory_mib, cores = left.sum(axis=1)
-    needed_mib = np.zeros(cards.node_count, np.int64)
-    needed_cores = np.zeros(cards.node_count, np.int64)
+    wanted = np.zeros((DIMENSIONS, cards.node_count), np.int64)
     for asked in together:
-        needed_mib += asked.count * _least(memory_needed(cards, asked), is_open)
-        needed_cores += asked.count * _least(cores_needed(cards, asked), is_open)
-    is_room: Mask = slots >= sum(asked.count for asked in together)
-    is_room &= cores >= needed_cores
-    is_room &= memory_mib >= needed_mib
+        needed = share_needed(cards, asked)
+        wanted[SLOTS] += asked.count * np.maximum(_least(needed.slots, is_open), 1)
+        wanted[MEMORY] += asked.count * _least(needed.memory_mib, is_open)
+        wanted[CORES] += asked.count * _least(needed.cores, is_open)
+    is_room: Mask = np.all(left.sum(axis=1) >= wanted, axis=0)
     return is_room
 
 

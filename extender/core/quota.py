@@ -122,25 +122,25 @@ def allocation_charges(
 
 
 def request_charge(
-    request: PodRequest, memory_mib_of: Callable[[ContainerRequest], int]
+    request: PodRequest, share_of: Callable[[ContainerRequest], Usage]
 ) -> Usage:
     """Charge a pod for what it asks of one kind, before cards are chosen.
 
     Args:
         request: Of the kind.
-        memory_mib_of: Gives what one card's share of a container comes to. Whoever
-            knows the card resolves a percentage on it; at admission, on the smallest
-            card that matches.
+        share_of: Gives what one card's share of a container comes to. Whoever knows
+            the card resolves a percentage on it; at admission, on the smallest card
+            that matches.
 
     Example:
         >>> asked = ContainerRequest(count=2, memory_mib=None, memory_percent=50)
         >>> pod = PodRequest("NVIDIA", (Lifetime.APP,), (asked,))
-        >>> request_charge(pod, lambda asked: 24_000 * asked.memory_percent // 100)
+        >>> request_charge(pod, lambda asked: Usage(1, 240 * asked.memory_percent))
         Usage(slots=2, memory_mib=24000, core_percent=0)
     """
     return quota_charge(
         [
-            ContainerUsage(lifetime, {_ALL_CARDS: _of_all_cards(asked, memory_mib_of)})
+            ContainerUsage(lifetime, {_ALL_CARDS: _of_all_cards(asked, share_of)})
             for lifetime, asked in zip(
                 request.lifetimes, request.containers, strict=True
             )
@@ -149,15 +149,29 @@ def request_charge(
 
 
 def _of_all_cards(
-    asked: ContainerRequest, memory_mib_of: Callable[[ContainerRequest], int]
+    asked: ContainerRequest, share_of: Callable[[ContainerRequest], Usage]
 ) -> Usage:
     if not asked.count:
         return NOTHING
+    share = share_of(asked)
     return Usage(
-        asked.count,
-        asked.count * memory_mib_of(asked),
-        asked.count * asked.core_percent,
+        asked.count * share.slots,
+        asked.count * share.memory_mib,
+        asked.count * share.core_percent,
     )
+
+
+def named_share(asked: ContainerRequest, untold: int = 0) -> Usage:
+    """Give one card's share as far as the container names it.
+
+    Args:
+        asked: Of one container.
+        untold: Stands for each amount that only the card tells.
+    """
+    if asked.profile is not None:
+        return Usage(asked.profile.slots or untold, untold, untold)
+    memory_mib = untold if asked.memory_mib is None else asked.memory_mib
+    return Usage(1, memory_mib, asked.core_percent)
 
 
 def names_its_memory(request: PodRequest) -> bool:
@@ -170,16 +184,18 @@ def names_its_memory(request: PodRequest) -> bool:
     )
 
 
+def names_a_profile(request: PodRequest) -> bool:
+    """Tell whether a container's slots and cores depend on the card as well."""
+    return any(asked.profile is not None for asked in request.containers)
+
+
 def untold_charge(request: PodRequest) -> Usage:
     """Charge a bound pod whose allocation cannot be read for what its request names.
 
     A percentage is of a card that nobody knows: it counts as more than there is, so
     that no further pod takes what this one may hold.
     """
-    return request_charge(
-        request,
-        lambda asked: UNKNOWN if asked.memory_mib is None else asked.memory_mib,
-    )
+    return request_charge(request, lambda asked: named_share(asked, UNKNOWN))
 
 
 def largest_charges(some: QuotaCharges, others: QuotaCharges) -> dict[KindWord, Usage]:

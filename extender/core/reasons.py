@@ -58,6 +58,10 @@ class Reason(Enum):
     CARD_QOS_POLICY_MISMATCH = "CardQosPolicyMismatch"
     """Pods there have another QoS policy; a card has one at a time."""
 
+    CARD_PROFILE_MISMATCH = "CardProfileMismatch"
+    """Ours: it cannot be cut into a part of the size that is asked. HAMi says
+    ModeNotFit."""
+
     CARD_SLOTS_EXHAUSTED = "CardTimeSlicingExhausted"
     CARD_INSUFFICIENT_MEMORY = "CardInsufficientMemory"
     CARD_SHARED_UNEQUALLY = "CardSharedUnequally"

@@ -15,7 +15,8 @@ from typing import Final
 from extender.core.claims import ResourceClaim
 from extender.core.company import Trait
 from extender.core.kinds import Kind, RequestRule
-from extender.core.model import ContainerRequest, Sharing
+from extender.core.model import MAX_INT32, ContainerRequest, Sharing
+from extender.core.profiles import ProfileWish
 from extender.errors import BadQuantity
 
 _ALL_PERCENT: Final = 100
@@ -26,7 +27,8 @@ class Asking:
     """Who asks, and in which words.
 
     Attributes:
-        claim: What the container names; its count is at least 1.
+        claim: What the container names; its count is at least 1, or missing where
+            amounts may be named alone.
         kind: Of device.
         container_name: For the error.
     """
@@ -266,6 +268,52 @@ def online_without_cores(request: ContainerRequest, asking: Asking) -> Container
     return replace(request, core_percent=0, sharing=Sharing.BY_MEMORY)
 
 
+def count_or_cores(_request: ContainerRequest, asking: Asking) -> ContainerRequest:
+    """Ask for whole devices, or for cores: one of a device, or all of some.
+
+    Source: awsneuron. HAMi gives one device fewer cores than an odd number asks for,
+    and ignores cores beside a count. Example: 1 core is half a device, 4 are 2 devices.
+    """
+    kind, claim = asking.kind, asking.claim
+    whole = kind.whole_card_cores
+    if claim.count is not None:
+        if claim.cores is not None:
+            beside = (
+                f"allowed beside {kind.count_resource}: devices come with all cores"
+            )
+            raise asking.refused(kind.core_resource, claim.cores, beside)
+        return ContainerRequest(claim.count, 0, 0, whole, Sharing.BY_SLOT)
+    cores = claim.cores or 0
+    if cores > MAX_INT32:
+        in_range = f"in the range 1 to {MAX_INT32}"
+        raise asking.refused(kind.core_resource, cores, in_range)
+    count, rest = divmod(cores, whole)
+    if rest and count:
+        all_or_few = f"1, or a multiple of {whole}: a device has {whole}"
+        raise asking.refused(kind.core_resource, cores, all_or_few)
+    return ContainerRequest(count or 1, 0, 0, rest or whole, Sharing.BY_SLOT)
+
+
+def profile(_request: ContainerRequest, asking: Asking) -> ContainerRequest:
+    """Ask for the smallest profile of one device with so many slots, or so much of it.
+
+    Source: enflame's drs. HAMi ignores memory and cores beside a number of slots.
+    Example: 3 is ``3g.20gb``; 20 GB, or 20000 MiB, is that as well.
+    """
+    kind, claim = asking.kind, asking.claim
+    for resource, amount in (
+        (kind.memory_resource, claim.memory),
+        (kind.core_resource, claim.cores),
+    ):
+        if claim.count is not None and amount is not None:
+            beside = f"allowed beside {kind.count_resource}, which names the profile"
+            raise asking.refused(resource, amount, beside)
+    if (claim.cores or 0) > _ALL_PERCENT:
+        raise asking.refused(kind.core_resource, claim.cores, "at most 100")
+    wish = ProfileWish(claim.count, claim.memory or 0, claim.cores or 0)
+    return ContainerRequest(1, 0, 0, 0, profile=wish)
+
+
 def shared_equally(request: ContainerRequest, _asking: Asking) -> ContainerRequest:
     """Join only containers that have the same memory.
 
@@ -292,6 +340,8 @@ REQUEST_RULES: Final[
         RequestRule.CORES_OF_CARD: cores_of_card,
         RequestRule.CLASS_ON_ONE_CARD: class_on_one_card,
         RequestRule.ONLINE_WITHOUT_CORES: online_without_cores,
+        RequestRule.COUNT_OR_CORES: count_or_cores,
+        RequestRule.PROFILE: profile,
         RequestRule.SHARED_EQUALLY: shared_equally,
     }
 )

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from extender.core.claims import ResourceClaim
-from extender.core.kinds import Kind, MemoryNotation
+from extender.core.kinds import Kind, MemoryNotation, RequestRule
 from extender.core.model import (
     MAX_INT32,
     NO_REQUEST,
@@ -44,8 +44,7 @@ def container_request(
     Raises:
         BadQuantity: An amount is out of range, or the container names memory or cores
             without a count: kubelet would never allocate that. Or a rule of the kind
-            refuses it, or no request for the kind can be honoured. The error names the
-            container and the resource.
+            refuses it. The error names the container and the resource.
 
     Source: HAMi v2.10's GenerateResourceRequests, which drops the request where this
     raises.
@@ -57,36 +56,49 @@ def container_request(
         >>> container_request(ResourceClaim(count=1, cores=150), NVIDIA, "train")
         ContainerRequest(count=1, memory_mib=None, memory_percent=100, core_percent=100)
     """
-    _refuse_what_is_not_served(claim, kind, container_name)
-    if claim.count is None:
+    names_amounts_alone = kind.amounts_alone and bool(claim.memory or claim.cores)
+    if claim.count is None and not names_amounts_alone:
+        if kind.amounts_alone:
+            return NO_REQUEST
         _refuse_amount_without_count(claim, kind, container_name)
         return NO_REQUEST
-    if not 0 <= claim.count <= MAX_INT32:
+    count = 1 if claim.count is None else claim.count
+    if not 0 <= count <= MAX_INT32:
         raise BadQuantity(
             f"container {container_name!r}: {kind.count_resource}",
-            claim.count,
+            count,
             f"in the range 0 to {MAX_INT32}",
         )
-    if claim.count == 0:
+    if count == 0:
         return NO_REQUEST
     memory_mib, memory_percent = _memory(claim, kind, container_name)
     core_percent = _core_percent(claim, kind, container_name)
-    request = ContainerRequest(claim.count, memory_mib, memory_percent, core_percent)
+    request = ContainerRequest(count, memory_mib, memory_percent, core_percent)
     asking = Asking(claim, kind, container_name)
     for rule in kind.rules:
         request = REQUEST_RULES[rule](request, asking)
     return request
 
 
-def _refuse_what_is_not_served(
-    claim: ResourceClaim, kind: Kind, container_name: str
-) -> None:
-    if not kind.not_served:
-        return
-    for resource, amount in _named(claim, kind):
-        if amount:
-            field = f"container {container_name!r}: {resource}"
-            raise BadQuantity(field, amount, kind.not_served)
+def devices_named(claim: ResourceClaim, kind: Kind) -> int:
+    """Count the devices that a container gets, whatever else is wrong with its claim.
+
+    An allocation has so many of them for it.
+
+    Example:
+        >>> from extender.core.kinds import NVIDIA
+        >>> devices_named(ResourceClaim(count=2, cores=-1), NVIDIA)
+        2
+    """
+    count = claim.count or 0
+    if RequestRule.PROFILE in kind.rules:
+        amounts = (claim.memory, claim.cores)
+        named = amounts if claim.count is None else (claim.count,)
+        return int(any(each is not None and each > 0 for each in named))
+    if RequestRule.COUNT_OR_CORES in kind.rules and claim.count is None:
+        cores = claim.cores or 0
+        count = max(cores // kind.whole_card_cores, int(cores > 0))
+    return count if 0 < count <= MAX_INT32 else 0
 
 
 def _refuse_amount_without_count(

@@ -25,6 +25,7 @@ from extender.core.model import (
     Selection,
     Sharing,
 )
+from extender.core.needs import Needed
 from extender.core.reasons import CODES, Reason
 
 WHOLE_CARD_PERCENT: Final = 100
@@ -39,7 +40,7 @@ class Trial:
         used: int64 (3, W, N); what is held at the moment of the trial.
         request: Of one container; its count is at least 1.
         policy: Of the pod.
-        memory_mib: int64 (W, N); MiB needed on each card.
+        needed: What one share takes of each card.
         offers: The instance that each card in MIG mode would give; None where no card
             is.
     """
@@ -48,42 +49,8 @@ class Trial:
     used: Int64s
     request: ContainerRequest
     policy: DevicePolicy
-    memory_mib: Int64s
+    needed: Needed
     offers: MigOffers | None = None
-
-
-def memory_needed(cards: Cards, request: ContainerRequest) -> Int64s:
-    """Resolve a request's memory on each card; int64 (W, N), read-only.
-
-    Percents of a card in MIG mode are those of its largest instance: no container can
-    get more of it.
-    """
-    if request.memory_mib is not None:
-        return np.broadcast_to(np.int64(request.memory_mib), cards.exists.shape)
-    whole = cards.capacity[MEMORY]
-    if cards.has_mig:
-        largest = cards.interned.mig_tables.largest_mib(cards.mig_codes)
-        whole = np.where(largest > 0, np.minimum(whole, largest), whole)
-    needed: Int64s = whole * request.memory_percent // 100
-    return needed
-
-
-def cores_needed(cards: Cards, request: ContainerRequest) -> Int64s:
-    """Resolve a request's cores on each card; int64 (W, N), read-only.
-
-    Of cards that count in units of their own it is a part of those, rounded down, and
-    one unit at least: a row of 0 would mean no limit. Where a plugin hands out several
-    units together, it is raised to those, up to the whole card.
-
-    Source: HAMi's fit of amd.
-    """
-    if not request.cores_of_card:
-        return np.broadcast_to(np.int64(request.core_percent), cards.exists.shape)
-    whole, steps = cards.capacity[CORES], cards.core_steps
-    units = np.maximum(whole * request.core_percent // 100, 1)
-    raised = (units + steps - 1) // steps * steps
-    needed: Int64s = np.maximum(np.minimum(raised, whole), 1)
-    return needed
 
 
 # The card, whatever its use.
@@ -188,12 +155,26 @@ def card_held_exclusively(cards: Cards, _selection: Selection) -> Mask:
     return refused
 
 
-# The card, by what is held on it.
+# The card, by what is held on it, and by what it can be cut into.
+
+
+def card_profile_mismatch(trial: Trial) -> Mask | None:
+    """Refuse cards that have no profile as it is wished.
+
+    Source: HAMi's Fit of enflame, which says ModeNotFit of the node.
+    """
+    if trial.request.profile is None:
+        return None
+    refused: Mask = trial.needed.slots == 0
+    return refused
 
 
 def card_slots_exhausted(trial: Trial) -> Mask:
     """Refuse cards that already serve as many containers as they may."""
-    refused: Mask = trial.used[SLOTS] >= trial.cards.capacity[SLOTS]
+    used, capacity = trial.used[SLOTS], trial.cards.capacity[SLOTS]
+    refused: Mask = used >= capacity
+    if trial.request.profile is not None:
+        refused |= used + trial.needed.slots > capacity
     return refused
 
 
@@ -215,7 +196,7 @@ def card_insufficient_memory(trial: Trial) -> Mask | None:
     if trial.request.sharing is Sharing.BY_SLOT:
         return None
     free = trial.cards.capacity[MEMORY] - trial.used[MEMORY]
-    refused: Mask = (free < trial.memory_mib) | (trial.memory_mib <= 0)
+    refused: Mask = (free < trial.needed.memory_mib) | (trial.needed.memory_mib <= 0)
     return refused
 
 
@@ -226,7 +207,7 @@ def card_shared_unequally(trial: Trial) -> Mask | None:
     """
     if trial.request.sharing is not Sharing.EQUALLY:
         return None
-    equal = trial.used[SLOTS] * trial.memory_mib
+    equal = trial.used[SLOTS] * trial.needed.memory_mib
     refused: Mask = trial.used[MEMORY] != equal
     return refused
 
@@ -236,7 +217,7 @@ def card_insufficient_core(trial: Trial) -> Mask | None:
     if trial.request.sharing is Sharing.BY_MEMORY:
         return None
     free = trial.cards.capacity[CORES] - trial.used[CORES]
-    refused: Mask = free < cores_needed(trial.cards, trial.request)
+    refused: Mask = free < trial.needed.cores
     return _unless_mig(trial.cards, refused)
 
 
@@ -251,7 +232,8 @@ def card_exclusive_conflict(trial: Trial) -> Mask | None:
 
 def card_compute_exhausted(trial: Trial) -> Mask | None:
     """Refuse cards whose compute is taken whole when the request names no cores."""
-    if trial.request.core_percent or trial.request.sharing is Sharing.BY_MEMORY:
+    asked = trial.request
+    if asked.core_percent or asked.profile or asked.sharing is Sharing.BY_MEMORY:
         return None
     capacity = trial.cards.capacity[CORES]
     refused: Mask = (capacity > 0) & (trial.used[CORES] >= capacity)
@@ -294,6 +276,7 @@ CARD_RULES: Final[
 """Asked once per pod. None means that the rule has nothing to say."""
 
 USE_RULES: Final[tuple[tuple[Reason, Callable[[Trial], Mask | None]], ...]] = (
+    (Reason.CARD_PROFILE_MISMATCH, card_profile_mismatch),
     (Reason.CARD_SLOTS_EXHAUSTED, card_slots_exhausted),
     (Reason.CARD_EXCLUSIVE_CONFLICT, card_in_use),
     (Reason.CARD_INSUFFICIENT_MEMORY, card_insufficient_memory),

@@ -5,6 +5,7 @@ from enum import Enum, IntEnum
 from itertools import chain, zip_longest
 from typing import Final
 
+from extender.core.core_bits import held_cores
 from extender.core.holding import Holding
 from extender.core.model import (
     NOTHING,
@@ -212,9 +213,12 @@ def _bounded(charged_by: tuple[Allocation, ...]) -> tuple[Allocation, ...]:
 def _larger_row(one: Row, other: Row) -> Row:
     """Hold, per device, as many slots, MiB and percent as the larger of two rows.
 
-    And every instance of either.
+    And every instance and every core of either.
     """
     share_of = {share.device_uuid: share for share in (*one, *other)}
+    cores: dict[DeviceUUID, int] = {}
+    for share in (*one, *other):
+        cores[share.device_uuid] = cores.get(share.device_uuid, 0) | share.cores
     row = [share for share in dict.fromkeys((*one, *other)) if share.instance]
     usages = [
         row_usage(share for share in each if not share.instance)
@@ -223,11 +227,16 @@ def _larger_row(one: Row, other: Row) -> Row:
     for device_uuid in {**usages[0], **usages[1]}:
         held = usages[0].get(device_uuid, NOTHING)
         held = held.largest(usages[1].get(device_uuid, NOTHING))
-        like = replace(share_of[device_uuid], instance=None)
         row.append(
-            replace(like, memory_mib=held.memory_mib, core_percent=held.core_percent)
+            replace(
+                share_of[device_uuid],
+                memory_mib=held.memory_mib,
+                core_percent=held.core_percent,
+                instance=None,
+                slots=held.slots,
+                cores=cores[device_uuid],
+            )
         )
-        row += [replace(like, memory_mib=0, core_percent=0)] * (held.slots - 1)
     return tuple(row)
 
 
@@ -262,8 +271,14 @@ def _charged(
         own = current_charge(containers, pod.status, release)
         for device_uuid, usage in own.items():
             charge[device_uuid] = charge.get(device_uuid, NOTHING).largest(usage)
-    named = chain.from_iterable(chain.from_iterable(charged_by))
+    named = [*chain.from_iterable(chain.from_iterable(charged_by))]
     released = {share.device_uuid: None for share in named}.keys() - charge.keys()
+    cores: dict[DeviceUUID, int] = {}
+    if any(share.cores for share in named):
+        cores = _held_cores(pod, charged_by, release)
+        for device_uuid, bits in cores.items():
+            least = Usage(core_percent=bits.bit_count())
+            charge[device_uuid] = charge.get(device_uuid, NOTHING).largest(least)
     holding = Holding(
         node_name,
         charge,
@@ -272,8 +287,28 @@ def _charged(
         slices=held_slices(charged_by),
         released=tuple(sorted(released)),
         traits=pod.traits,
+        cores=cores,
     )
     return Standing(holding, footing, charged_by, release, quota)
+
+
+def _held_cores(
+    pod: Pod, charged_by: tuple[Allocation, ...], release: Release
+) -> dict[DeviceUUID, int]:
+    """Tell which cores it can still hold by any of its allocations, as bits.
+
+    They may be more than its largest phase counts where others chose them.
+    """
+    if pod.status.is_finished:
+        return {}
+    released = released_init_count(pod.lifetimes, pod.status, release)
+    found: dict[DeviceUUID, int] = {}
+    for allocation in charged_by:
+        for device_uuid, bits in held_cores(
+            pod.lifetimes, allocation, released
+        ).items():
+            found[device_uuid] = found.get(device_uuid, 0) | bits
+    return found
 
 
 def _unmanaged(pod: Pod, node_name: NodeName) -> Standing:

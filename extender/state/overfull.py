@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 
+from extender.core.core_bits import HeldCores
 from extender.core.holding import Holding
 from extender.core.model import NOTHING, Device, DeviceUUID, Node, NodeName, Usage
 
@@ -105,6 +106,8 @@ def overfull_cards(
 
     Also those that do not count now, since their plugin is silent.
 
+    Also those of which two pods hold the same core, where these are told apart.
+
     Of a card in MIG mode, a slice is held once at most, and compute is not looked at:
     percents of instances are rounded up, so that seven of one card make 105.
 
@@ -115,21 +118,26 @@ def overfull_cards(
     """
     held: dict[DeviceUUID, Usage] = {}
     slices: Counter[tuple[DeviceUUID, int]] = Counter()
+    cores = HeldCores()
     for holding in holdings:
         for device_uuid, usage in holding.charge.items():
             held[device_uuid] = held.get(device_uuid, NOTHING) + usage
         for device_uuid, counts in holding.slices.items():
             slices.update({(device_uuid, n): count for n, count in enumerate(counts)})
-    twice = {device_uuid for (device_uuid, _), count in slices.items() if count > 1}
+        if holding.cores:
+            cores.count(holding, 1)
+    cut_twice = {device_uuid for (device_uuid, _), count in slices.items() if count > 1}
     return {
         device.device_uuid: (used, device.capacity)
         for device in node.devices
-        if _is_overfull(device, used := held.get(device.device_uuid, NOTHING), twice)
+        if _is_overfull(
+            device,
+            used := held.get(device.device_uuid, NOTHING),
+            cut_twice if device.is_mig else cores.twice,
+        )
     }
 
 
 def _is_overfull(device: Device, used: Usage, twice: Collection[DeviceUUID]) -> bool:
-    if not device.is_mig:
-        return used.exceeds(device.capacity)
-    without_cores = Usage(used.slots, used.memory_mib)
-    return without_cores.exceeds(device.capacity) or device.device_uuid in twice
+    counted = Usage(used.slots, used.memory_mib) if device.is_mig else used
+    return counted.exceeds(device.capacity) or device.device_uuid in twice

@@ -98,19 +98,14 @@ def propose(pod: PodToAdmit, kinds: Sequence[Kind], schedulers: Schedulers) -> P
     asking = [
         (kind, of_kind)
         for kind, of_kind in settled
-        if not kind.not_served and any(each.asks for each in of_kind)
+        if any(each.asks for each in of_kind)
     ]
     is_ours = schedulers.owns(pod.scheduler_name)
     if not is_ours and not schedulers.takes(pod.scheduler_name):
         return _of_others(pod, schedulers, asks=bool(asking))
     hidden = tuple(_hidden(pod, kinds, asking))
-    unserved = tuple(_unserved(settled))
-    if not asking and not is_ours:
-        # Somebody else's device plugin may serve it.
-        warnings = tuple(f"{each}; the pod is left as it is" for each in unserved)
-        return Proposal(is_ours=False, mutations=hidden, warnings=warnings)
     if not asking:
-        return Proposal(mutations=hidden, problems=unserved)
+        return Proposal(is_ours=is_ours, mutations=hidden)
     scheduler = () if is_ours else (SetScheduler(schedulers.names[0]),)
     mutations = (
         *_of_containers(asking),
@@ -122,7 +117,7 @@ def propose(pod: PodToAdmit, kinds: Sequence[Kind], schedulers: Schedulers) -> P
     return Proposal(
         asks=True,
         mutations=mutations,
-        problems=(*_problems(pod, asking), *unserved),
+        problems=tuple(_problems(pod, asking)),
         forbidden=tuple(_forbidden(pod)),
         warnings=(*pod.warnings, *_warnings(pod, kinds, asking)),
     )
@@ -196,14 +191,6 @@ def _settled(
         for kind in kinds
         if any(kind.type_word in one.claims for one in pod.containers)
     ]
-
-
-def _unserved(settled: _Asking) -> Iterator[str]:
-    """Tell of amounts of kinds whose cards nobody here can give."""
-    for kind, of_kind in settled:
-        if kind.not_served:
-            for each in of_kind:
-                yield from each.problems
 
 
 def _of_containers(asking: _Asking) -> Iterator[Mutation]:

@@ -60,6 +60,8 @@ def settle(one: ContainerToAdmit, kind: Kind) -> Settled:
         request = container_request(counted, kind, one.name)
     except BadQuantity as error:
         return Settled(asks=True, problems=(*_percentage(one, kind, named), str(error)))
+    if not request.count:
+        return _NOTHING
     given = _AMOUNTS[kind.admission.amounts](counted, request, kind)
     return Settled(
         asks=True,

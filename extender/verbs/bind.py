@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
+from extender.core.arrays import CORES
 from extender.core.budget import SearchCounts, StepBudget
 from extender.core.cards import Cards
+from extender.core.core_bits import with_cores
 from extender.core.fitting import fit_with_fewest_cards
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
@@ -20,9 +22,9 @@ from extender.core.model import (
     Row,
     Share,
 )
+from extender.core.needs import share_needed
 from extender.core.placement import Placement, place
 from extender.core.quota_room import NO_ROOMS, QuotaRooms
-from extender.core.rules import cores_needed, memory_needed
 from extender.verbs.quota import placed_within, stays_within
 
 
@@ -133,7 +135,12 @@ def _chosen(
             if linked.fits[0]:
                 return allocation_of(cards, request, linked)
             # The best links for one container may leave too little for another.
-    return _fitted(cards, request, fleet.searches)
+    fitted = _fitted(cards, request, fleet.searches)
+    if fitted is None or not request.tells_cores_apart:
+        return fitted
+    held = of_kind.held_cores(node_name, own)
+    cores_per_device = int(cards.capacity[CORES, :, 0].max())
+    return with_cores(fitted, request.lifetimes, held, cores_per_device)
 
 
 def _fitted(
@@ -161,12 +168,10 @@ def _row(cards: Cards, placement: Placement, request: PodRequest, index: int) ->
     if chosen is None:
         return ()
     asked = request.containers[index]
-    memory_mib = memory_needed(cards, asked)[:, 0].tolist()
     if index in placement.taken:
-        taken = placement.taken[index]
-        return _row_of_instances(cards, taken, asked, memory_mib, request)
+        return _row_of_instances(cards, placement.taken[index], asked, request)
     return tuple(
-        _share(cards, position, asked, memory_mib[position], request)
+        _share(cards, position, asked, request)
         for position in chosen[:, 0].nonzero()[0].tolist()
     )
 
@@ -175,7 +180,6 @@ def _row_of_instances(
     cards: Cards,
     taken: Sequence[Taken],
     asked: ContainerRequest,
-    memory_mib: Sequence[int],
     request: PodRequest,
 ) -> Row:
     """Write what a container takes in card order; of instances, what they have."""
@@ -183,7 +187,7 @@ def _row_of_instances(
     for each in taken:
         position = int(each.chosen[:, 0].argmax())
         number = int(each.numbers[position, 0])
-        share = _share(cards, position, asked, memory_mib[position], request)
+        share = _share(cards, position, asked, request)
         if number != NO_INSTANCE:
             profile, place = cards.mig_table(position, 0).instances[number]
             instance = MigInstance(profile.name, place)
@@ -198,16 +202,15 @@ def _row_of_instances(
 
 
 def _share(
-    cards: Cards,
-    position: int,
-    asked: ContainerRequest,
-    memory_mib: int,
-    request: PodRequest,
+    cards: Cards, position: int, asked: ContainerRequest, request: PodRequest
 ) -> Share:
+    needed = share_needed(cards, asked).at(position, 0)
+    slots, memory_mib, core_percent = needed.tolist()
     return Share(
         cards.device_uuid(position, 0),
         memory_mib,
-        int(cores_needed(cards, asked)[position, 0]),
+        core_percent,
         request.kind,
         is_kept=not request.inits_return,
+        slots=slots,
     )

@@ -16,11 +16,9 @@ from extender.core.cards import Cards
 from extender.core.fitting import fit, fit_within
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.memory_ranges import MemoryRanges
 from extender.core.model import (
     NOTHING,
     Allocation,
-    ContainerRequest,
     KindWord,
     NodeName,
     Pod,
@@ -31,11 +29,14 @@ from extender.core.placed_charge import placed_charge
 from extender.core.placement import Placement
 from extender.core.quota import (
     allocation_charges,
+    named_share,
+    names_a_profile,
     names_its_memory,
     request_charge,
 )
 from extender.core.quota_room import QuotaRoom, QuotaRooms, Shortage, refusal
 from extender.core.reasons import REASON_OF, Reason
+from extender.core.share_ranges import ShareRanges
 
 _MOST_MIG_NODES: Final = 256
 """Nodes with cards in MIG mode are looked at one by one, and take a millisecond or two
@@ -57,7 +58,7 @@ def charge_at_admission(fleet: Fleet, pod: Pod) -> dict[KindWord, Usage]:
         such a pod out, and no node takes it.
     """
     return {
-        request.kind: _least(request, fleet.of(request.kind).memory_ranges(request))
+        request.kind: _least(request, fleet.of(request.kind).share_ranges(request))
         for request in pod.asking
     }
 
@@ -171,24 +172,22 @@ class _Bounds:
 
 def _bounds(fleet: Fleet, request: PodRequest, room: QuotaRoom) -> _Bounds:
     of_kind = fleet.of(request.kind)
-    needs_cards = room.limits_memory and not names_its_memory(request)
+    needs_cards = names_a_profile(request) or (
+        room.limits_memory and not names_its_memory(request)
+    )
     if not needs_cards and not of_kind.has_mig:
-        charge = _least(request, {})
+        charge = request_charge(request, named_share)
         return _Bounds(charge, charge)
-    ranges = of_kind.memory_ranges(request)
+    ranges = of_kind.share_ranges(request)
     most = request_charge(
         request,
-        lambda asked: ranges[asked].most if asked in ranges else _named(asked),
+        lambda asked: ranges[asked].most if asked in ranges else named_share(asked),
     )
     return _Bounds(_least(request, ranges), most)
 
 
-def _least(request: PodRequest, ranges: MemoryRanges) -> Usage:
+def _least(request: PodRequest, ranges: ShareRanges) -> Usage:
     return request_charge(
         request,
-        lambda asked: ranges[asked].least if asked in ranges else _named(asked),
+        lambda asked: ranges[asked].least if asked in ranges else named_share(asked),
     )
-
-
-def _named(asked: ContainerRequest) -> int:
-    return asked.memory_mib or 0

@@ -21,10 +21,10 @@ from extender.core.model import (
     PodRequest,
     Usage,
 )
+from extender.core.needs import share_needed
 from extender.core.placement import NO_CONTAINER, Placement
 from extender.core.quota_room import NO_ROOMS, QuotaRooms, Shortage
 from extender.core.reasons import REASON_OF, Reason
-from extender.core.rules import cores_needed, memory_needed
 from extender.verbs.quota import reason_of, shortages_anywhere, shortages_on
 
 
@@ -209,15 +209,23 @@ def _verdict(
         wanted_cards=asked.count,
         card_count=int(cards.card_counts[0]),
         kubelet_slots=kubelet_slots,
-        cards=_card_verdicts(cards, placement, asked),
+        cards=_card_verdicts(
+            cards,
+            placement,
+            asked,
+            counts_units=asked.cores_of_card or request.tells_cores_apart,
+        ),
     )
 
 
 def _card_verdicts(
-    cards: Cards, placement: Placement, asked: ContainerRequest
+    cards: Cards,
+    placement: Placement,
+    asked: ContainerRequest,
+    *,
+    counts_units: bool,
 ) -> tuple[CardVerdict, ...]:
-    memory_mib = memory_needed(cards, asked)
-    cores = cores_needed(cards, asked)
+    needed = share_needed(cards, asked)
     free = cards.capacity - placement.used_at_refusal
     return tuple(
         CardVerdict(
@@ -229,12 +237,8 @@ def _card_verdicts(
                 int(free[MEMORY, position, 0]),
                 int(free[CORES, position, 0]),
             ),
-            Usage(
-                1,
-                int(memory_mib[position, 0]),
-                int(cores[position, 0]),
-            ),
-            asked.cores_of_card,
+            Usage(*needed.at(position, 0).tolist()),
+            counts_units,
         )
         for position in range(int(cards.card_counts[0]))
     )

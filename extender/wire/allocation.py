@@ -6,6 +6,7 @@ lets none in.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -111,7 +112,7 @@ def encode_allocation(
 def _encode_row(row: Row, kind: Kind, models: Mapping[DeviceUUID, str]) -> str:
     return "".join(
         f"{share.device_uuid},{_word(share, kind, models)},{share.memory_mib},"
-        f"{share.core_percent}{_SHARE_END}"
+        f"{share.cores or share.core_percent}{_SHARE_END}"
         for share in row
         if share.kind == kind.type_word
     )
@@ -235,13 +236,24 @@ def _decode_share(text: str, field: str, kind: Kind) -> Share:
     device_uuid, _, memory, cores, *_ = values
     if not device_uuid or device_uuid != device_uuid.strip():
         raise BadAnnotation(f"{field}.uuid", device_uuid, "a UUID")
-    return Share(
+    share = Share(
         DeviceUUID(device_uuid),
         _decode_number(memory, f"{field}.memory"),
         _decode_number(cores, f"{field}.cores"),
         kind.type_word,
         is_kept=not kind.inits_return,
     )
+    return (
+        _with_cores(share, f"{field}.cores", kind) if kind.tells_cores_apart else share
+    )
+
+
+def _with_cores(share: Share, field: str, kind: Kind) -> Share:
+    """Read the cores as bits."""
+    bits, all_bits = share.core_percent, (1 << kind.whole_card_cores) - 1
+    if not 0 < bits <= all_bits:
+        raise BadAnnotation(field, bits, f"a bit mask of cores, from 1 to {all_bits}")
+    return replace(share, core_percent=bits.bit_count(), cores=bits)
 
 
 def _decode_number(text: str, field: str) -> int:

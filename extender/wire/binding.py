@@ -60,6 +60,8 @@ def binding_annotations(
             unix_nanoseconds=int(unix_seconds * _NANOSECONDS),
             in_software=request.in_software,
             traits=request.selection.traits,
+            container_names=tuple(one.name for one in pod.containers),
+            device_ids=request.kubelet_slots,
         )
         annotations.update(side_annotations(bound))
     return annotations

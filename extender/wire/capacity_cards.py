@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from extender.core.kinds import CapacityCards, Kind
+from extender.core.kind_parts import CapacityCards
+from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, Device, DeviceUUID, NodeName, Usage
 from extender.errors import BadQuantity
 from extender.wire.objects import object_at
@@ -19,6 +20,8 @@ def cards_by_capacity(
     kind: Kind,
     cards: CapacityCards,
     cordoned: frozenset[DeviceUUID],
+    *,
+    mode: str = "",
 ) -> tuple[Device, ...] | None:
     """Make the cards that ``status.capacity`` tells of.
 
@@ -28,6 +31,7 @@ def cards_by_capacity(
         kind: Gives word and memory factor.
         cards: What is counted, and what each card has.
         cordoned: Cards that get no new work.
+        mode: Of each.
 
     Returns:
         The cards in order of their index; None where the node names no such capacity,
@@ -35,10 +39,11 @@ def cards_by_capacity(
 
     Raises:
         BadObject: ``status`` or ``capacity`` is no object.
-        BadQuantity: A capacity cannot be read, or is no whole number of cards.
+        BadQuantity: A capacity cannot be read, or is no whole number of cards, or the
+            cards have another number of cores.
 
-    Source: GetNodeDevices of cambricon, enflame (gcu), mthreads, metax (gpu) and kunlun
-    (xpu) in HAMi v2.10; their ids are what it wrote into allocations.
+    Source: GetNodeDevices of cambricon, enflame (gcu), mthreads, metax (gpu), kunlun
+    (xpu) and awsneuron in HAMi v2.10; their ids are what it wrote into allocations.
     """
     status = object_at(node, "status", "node")
     capacity = object_at(status, "capacity", "status")
@@ -52,6 +57,7 @@ def cards_by_capacity(
     if count > MOST_CARDS:
         most = MOST_CARDS * cards.units_per_card
         raise BadQuantity(field, units, f"at most {most}, {MOST_CARDS} cards")
+    _check_cores(capacity, cards, count)
     memory_mib = cards.memory_mib
     if cards.memory_resource is not None:
         total = _amount(capacity, cards.memory_resource) * max(kind.memory_factor, 1)
@@ -66,11 +72,25 @@ def cards_by_capacity(
             index=index,
             capacity=Usage(cards.slots, memory_mib, cards.core_percent),
             model=kind.type_word,
+            mode=mode,
             is_cordoned=device_uuid in cordoned,
             numa_node=index * cards.numa_nodes // count,
         )
         for index, device_uuid in enumerate(uuids)
     )
+
+
+def _check_cores(
+    capacity: Mapping[str, object], cards: CapacityCards, count: int
+) -> None:
+    """See that the cards have as many cores as the kind says."""
+    if cards.core_resource is None:
+        return
+    cores, expected = _amount(capacity, cards.core_resource), count * cards.core_percent
+    if cores != expected:
+        field = f"status.capacity[{cards.core_resource}]"
+        each = f"{cards.core_percent} for each {cards.resource}"
+        raise BadQuantity(field, cores, f"{expected}, {each}")
 
 
 def _amount(capacity: Mapping[str, object], resource: str) -> int:

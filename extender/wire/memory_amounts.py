@@ -38,7 +38,7 @@ def parse_memory(value: object, kind: Kind, field: str) -> int:
         3000
     """
     amount = parse_whole(value, field)
-    if kind.memory_notation is MemoryNotation.UNITS:
+    if kind.memory_notation is not MemoryNotation.GIB_OR_BYTES:
         return amount
     if not (isinstance(value, str) and any(map(str.isalpha, value))):
         return amount * _MIB_PER_GIB

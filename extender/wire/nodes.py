@@ -16,6 +16,7 @@ from extender.core.model import (
     Node,
     NodeName,
 )
+from extender.core.neighbours import RING_MODE
 from extender.errors import BadObject, BadQuantity, WireError
 from extender.wire.capacity_cards import cards_by_capacity
 from extender.wire.kind_annotations import IN_SOFTWARE
@@ -25,6 +26,7 @@ from extender.wire.lock import LOCK_ANNOTATION
 from extender.wire.objects import as_object, name_at, object_at, shown
 from extender.wire.quantity import parse_whole
 from extender.wire.register import decode_inventory
+from extender.wire.register_drs import decode_drs_inventory
 from extender.wire.register_metax import decode_metax_inventory, decode_metax_links
 
 CORDON_ANNOTATION: Final = "hami.io/device-cordon"
@@ -136,6 +138,10 @@ def _texts(
         ):
             if name is not None:
                 found[name] = annotations.get(name)
+        if kind.ring_label is not None:
+            labels = metadata.get("labels")
+            label = labels.get(kind.ring_label) if isinstance(labels, dict) else None
+            found[f"label {kind.ring_label}"] = label
         if kind.capacity_cards is not None:
             for resource in kind.capacity_cards.resources:
                 found[f"capacity {resource}"] = capacity.get(resource)
@@ -251,15 +257,27 @@ def _devices(
     listed = (_annotation(annotations, CORDON_ANNOTATION) or "").split(",")
     cordoned = frozenset(DeviceUUID(uuid.strip()) for uuid in listed)
     if kind.capacity_cards is not None:
-        return cards_by_capacity(node, name, kind, kind.capacity_cards, cordoned)
+        cards, mode = kind.capacity_cards, _ring_mode(metadata, kind)
+        return cards_by_capacity(node, name, kind, cards, cordoned, mode=mode)
     where = kind.register_annotation
     register = _annotation(annotations, where) if where else None
     if where is None or register is None:
         return None
     if kind.register_form is RegisterForm.METAX:
         return decode_metax_inventory(register, where, cordoned)
+    if kind.register_form is RegisterForm.ENFLAME_DRS:
+        return decode_drs_inventory(register, where, name, cordoned)
     devices = decode_inventory(register, where, cordoned)
     return _by_mode(devices, annotations, kind)
+
+
+def _ring_mode(metadata: Mapping[str, object], kind: Kind) -> str:
+    """Tell by a label whether the node's cards form a ring; empty where they do not."""
+    if kind.ring_label is None:
+        return ""
+    word = object_at(metadata, "labels", "metadata").get(kind.ring_label)
+    is_ring = isinstance(word, str) and kind.ring_word in word.casefold()
+    return RING_MODE if is_ring else ""
 
 
 def _by_mode(

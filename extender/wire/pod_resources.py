@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from extender.core.claims import ResourceClaim
+from extender.core.claims import NO_CLAIM, ResourceClaim
 from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, NO_REQUEST, Container, ContainerRequest
-from extender.core.requests import container_request
+from extender.core.requests import container_request, devices_named
 from extender.errors import BadQuantity
 from extender.wire.kind_annotations import (
     annotation_problem,
@@ -43,13 +43,15 @@ class ReadRequests:
 
     Attributes:
         asked: What is asked; nothing by any container when there is a problem.
-        counts: Devices that each container names, as far as that can be read: what
-            kubelet and the allocation go by, whatever else is wrong.
+        counts: Devices that each container gets, as far as that can be read: what the
+            allocation goes by, whatever else is wrong.
+        ids: Device ids that kubelet gives each container; of most kinds as many.
         problem: The first quantity that cannot be honoured.
     """
 
     asked: tuple[ContainerRequest, ...]
     counts: tuple[int, ...]
+    ids: tuple[int, ...]
     problem: str | None
 
 
@@ -87,10 +89,12 @@ def read_requests(
     app_class = read_app_class(annotations, kind)
     asked: list[ContainerRequest] = []
     counts: list[int] = []
+    ids: list[int] = []
     problem: str | None = None
     for one in declared:
         amounts = Amounts(one)
         count: int | None = None
+        claim = NO_CLAIM
         request = NO_REQUEST
         if amounts.names_any:
             try:
@@ -106,12 +110,19 @@ def read_requests(
                 request = container_request(claim, kind, one.container.name)
             except BadQuantity as error:
                 problem = problem or str(error)
+                claim = ResourceClaim(count) if claim is NO_CLAIM else claim
         asked.append(request)
-        counts.append(count if count and 0 < count <= MAX_INT32 else 0)
+        ids.append(count if count and 0 < count <= MAX_INT32 else 0)
+        if kind.amounts_alone:
+            counts.append(devices_named(claim, kind))
+    if not kind.amounts_alone:
+        counts = ids
     if problem is None and any(counts):
         problem = annotation_problem(annotations, kind)
         problem = problem or _several_containers(kind, declared, counts)
-    return ReadRequests(tuple(asked), tuple(counts), problem)
+        if problem is None and kind.tells_cores_apart:
+            problem = _devices_beside_cores(kind, declared, counts, ids)
+    return ReadRequests(tuple(asked), tuple(counts), tuple(ids), problem)
 
 
 def _several_containers(
@@ -129,6 +140,30 @@ def _several_containers(
     return (
         f"containers {names}: both ask for {kind.count_resource}, and its device "
         "plugin is told the cards of one container of a pod"
+    )
+
+
+def _devices_beside_cores(
+    kind: Kind,
+    declared: Sequence[DeclaredContainer],
+    counts: Sequence[int],
+    ids: Sequence[int],
+) -> str | None:
+    """Tell that some containers name devices and others cores, of such a kind.
+
+    Its plugin is told one list of numbers for the pod, and whether they are cores.
+    """
+    names_devices = {
+        bool(named): one.container.name
+        for one, count, named in zip(declared, counts, ids, strict=True)
+        if count
+    }
+    if len(names_devices) == 1:
+        return None
+    return (
+        f"container {names_devices[False]!r}: asks for {kind.core_resource}, and "
+        f"container {names_devices[True]!r} for {kind.count_resource}: its device "
+        "plugin is told one of both of a pod"
     )
 
 

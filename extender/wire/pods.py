@@ -53,6 +53,7 @@ from extender.wire.pod_settings import (
     read_selection,
 )
 from extender.wire.pod_status import read_status
+from extender.wire.share_slots import with_slots
 
 _DEFAULT_NAMESPACE: Final = "default"
 
@@ -114,7 +115,7 @@ class PodReader:
             containers=tuple([one.container for one in declared]),
             requests=requests,
             request_problem=problem,
-            allocation=_allocation(annotations, read, len(declared)),
+            allocation=_allocation(annotations, read, declared),
             status=status,
             release=release,
             warnings=tuple(dict.fromkeys(warnings)),
@@ -162,9 +163,11 @@ class PodReader:
                     selection=read_selection(annotations, kind),
                     device_policy=policy,
                     node_policy=node_policy,
-                    kubelet_slots=kubelet_slots(lifetimes, requests.counts),
+                    kubelet_slots=kubelet_slots(lifetimes, requests.ids),
                     in_software=shares_in_software(annotations, kind),
                     inits_return=kind.inits_return,
+                    tells_cores_apart=kind.tells_cores_apart,
+                    gets_neighbours=kind.gives_neighbours,
                 )
             )
         if not problems:
@@ -242,7 +245,7 @@ def _is_unserved(
 def _allocation(
     annotations: Mapping[str, str],
     read: Sequence[tuple[Kind, ReadRequests]],
-    container_count: int,
+    declared: Sequence[DeclaredContainer],
 ) -> Allocation | UnreadableAllocation | None:
     """Read the rows of every kind, and put each container's together.
 
@@ -255,7 +258,7 @@ def _allocation(
     for kind, requests in read:
         text = annotations.get(kind.allocated_annotation)
         named += [] if text is None else named_devices(text)
-        match _of_kind(text, annotations, requests, kind):
+        match _of_kind(text, annotations, requests, declared, kind):
             case None:
                 pass
             case UnreadableAllocation() as problem:
@@ -275,7 +278,7 @@ def _allocation(
         return allocations[0]
     return tuple(
         tuple(chain.from_iterable(each[index] for each in allocations))
-        for index in range(container_count)
+        for index in range(len(declared))
     )
 
 
@@ -283,9 +286,13 @@ def _of_kind(
     text: str | None,
     annotations: Mapping[str, str],
     requests: ReadRequests,
+    declared: Sequence[DeclaredContainer],
     kind: Kind,
 ) -> Allocation | UnreadableAllocation | None:
     read = None if text is None else read_allocation(text, requests.counts, kind)
+    if kind.slots_annotation is not None and read is not None:
+        names = [one.container.name for one in declared]
+        read = with_slots(read, annotations, requests.asked, names, kind)
     instances = annotations.get(kind.mig_annotation) if kind.mig_annotation else None
     return read if instances is None else with_instances(read, instances, kind)
 

@@ -29,6 +29,9 @@ class Bound:
         unix_nanoseconds: When, for plugins that tell pods apart by it.
         in_software: The pod asks for sharing in software, of a kind that can do both.
         traits: What the pod is to others on its cards.
+        container_names: One per row.
+        device_ids: Of the kind's count, that kubelet sets aside for the pod; 0 where
+            its containers name cores alone.
     """
 
     kind: Kind
@@ -39,6 +42,8 @@ class Bound:
     unix_nanoseconds: int
     in_software: bool = False
     traits: Traits = NO_TRAITS
+    container_names: tuple[str, ...] = ()
+    device_ids: int = 0
 
     @property
     def shares(self) -> tuple[Share, ...]:
@@ -134,10 +139,62 @@ def _metax_share(share: Share) -> dict[str, str | int]:
     return {"uuid": share.device_uuid, **filled}
 
 
+def _aws_neuron(bound: Bound) -> dict[str, str]:
+    """List the devices by index, or the cores, counted through all devices.
+
+    In the order of the containers. A core that an init has, and an app after it, is
+    listed for both.
+    """
+    numbers: list[int] = []
+    per_device = bound.kind.whole_card_cores
+    for share in bound.shares:
+        index = bound.devices[share.device_uuid].index
+        if not bound.device_ids:
+            cores = [core for core in range(per_device) if share.cores >> core & 1]
+            numbers += [index * per_device + core for core in cores]
+        else:
+            numbers.append(index)
+    written = {
+        "AWS_NEURON_IDS": ",".join(map(str, numbers)),
+        "NEURON_ALLOC_TIME": str(bound.unix_nanoseconds),
+        "NEURON_ALLOCATED": "false",
+        "aws.amazon.com/predicate-node": bound.node_name,
+    }
+    if not bound.device_ids and bound.kind.core_resource is not None:
+        written["NEURON_RESOURCE_TYPE"] = bound.kind.core_resource
+    return written
+
+
+def _enflame_drs(bound: Bound) -> dict[str, str]:
+    """Name the card and the profile of the container; one of a pod has some."""
+    ((name, share),) = [
+        (name, row[0])
+        for name, row in zip(bound.container_names, bound.allocation, strict=True)
+        if row
+    ]
+    card = bound.devices[share.device_uuid]
+    described: dict[str, object] = {"allocated": False, "request": share.slots}
+    for each in card.profiles:
+        if (each.slots, each.memory_mib) == (share.slots, share.memory_mib):
+            described |= {"profileID": each.number, "profileName": each.name}
+            break
+    return {
+        "enflame.com/gcu-assigned": "false",
+        "enflame.com/gcu-assigned-time": str(bound.unix_nanoseconds),
+        "enflame.com/gcu-assigned-index": str(card.index),
+        "enflame.com/gcu-assigned-id": str(card.index),
+        "enflame.com/gcu-assigned-minor": card.minor,
+        "enflame.com/gcu-request-size": str(share.slots),
+        str(bound.kind.slots_annotation): orjson.dumps({name: described}).decode(),
+    }
+
+
 _WRITERS: Final[Mapping[SideAnnotations, Callable[[Bound], dict[str, str]]]] = {
     SideAnnotations.CAMBRICON: _cambricon,
     SideAnnotations.ASCEND: _ascend,
     SideAnnotations.MTHREADS: _mthreads,
     SideAnnotations.METAX_SGPU: _metax_sgpu,
     SideAnnotations.KUNLUN: _kunlun,
+    SideAnnotations.AWS_NEURON: _aws_neuron,
+    SideAnnotations.ENFLAME_DRS: _enflame_drs,
 }

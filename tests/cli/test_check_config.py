@@ -47,7 +47,6 @@ def test_kind_in_json_to_the_letter() -> None:
                 "lock": "node",
                 "rules": ["class on one card", "online without cores"],
                 "inits_return": False,
-                "not_served": None,
             }
         ],
         "problems": [],

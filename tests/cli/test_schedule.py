@@ -16,7 +16,7 @@ from tests.cli.command import (
     violations,
 )
 from tests.vendor_places import CLASS, QOS
-from tests.vendors import AMD, SGPUS, XPUS
+from tests.vendors import AMD, DRS, SGPUS, XPUS
 
 ONE_SGPU = {"metax-tech.com/sgpu": 1, "metax-tech.com/vcore": 20}
 CARD = node("n1").gpu("GPU-a", memory=24_576)
@@ -466,6 +466,24 @@ VENDORS = {
         ],
         "1/1 CardInsufficientCore needs 155 units of cores, 152 units free",
     ),
+    "AWS Neuron, in cores": (
+        {},
+        {"aws.amazon.com/neuron": 1, "aws.amazon.com/neuroncore": 2},
+        [({"aws.amazon.com/neuroncore": 1}, {}), ({"aws.amazon.com/neuron": 1}, {})],
+        "1/1 CardInsufficientCore needs 2 units of cores, 1 units free",
+    ),
+    "Enflame DRS, by profile": (
+        {"enflame.com/gcu-drs-capacity": DRS},
+        {"enflame.com/drs-gcu": 6},
+        [({"enflame.com/drs-gcu": 3}, {}), ({"enflame.com/drs-gcu": 2}, {})],
+        "1/1 CardProfileMismatch* has no profile of the size that is asked",
+    ),
+    "Enflame DRS, by slots": (
+        {"enflame.com/gcu-drs-capacity": DRS},
+        {"enflame.com/drs-gcu": 7},
+        [({"enflame.com/drs-gcu": 1}, {}), ({"enflame.com/drs-gcu": 6}, {})],
+        "1/1 CardTimeSlicingExhausted needs 6 slots, 5 free",
+    ),
     "MetaX, by policy": (
         {"metax-tech.com/node-gpu-devices": SGPUS},
         {"metax-tech.com/sgpu": 16},
@@ -502,7 +520,8 @@ def test_vendors_reasons_are_told_in_words(
 ) -> None:
     """Two pods for one card, of which the second does not fit."""
     shown = node("n1").annotations(annotations).build()
-    shown["status"]["allocatable"].update(capacity)
+    for told in ("capacity", "allocatable"):
+        shown["status"].setdefault(told, {}).update(capacity)
     pods = []
     for name, (limits, texts) in zip("pq", asking, strict=True):
         wanted = pod(name).app("a").annotations(texts).build()

@@ -53,6 +53,7 @@ def written_at_bind(kind: Kind) -> set[str]:
         devices={uuid: Device(uuid, 0, Usage(1_024, 100, 4), "card")},
         unix_seconds=0,
         unix_nanoseconds=0,
+        container_names=("a",),
     )
     return names | {*side_annotations(bound)}
 
@@ -104,6 +105,12 @@ def test_what_users_write_is_not_guarded() -> None:
 def test_all_counts_are_listed() -> None:
     """By them a pod is known to ask for devices."""
     counts = {kind.count_resource for kind in SHIPPED.values()}
+    counts |= {
+        name
+        for kind in SHIPPED.values()
+        if kind.amounts_alone
+        for name in kind.resources
+    }
     assert {*listed("countResources")} == counts
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.builders import Json
-from tests.control_plane.client import Api, node_path, path_of
+from tests.control_plane.client import PLUGIN, Api, node_path, path_of
 from tests.control_plane.plugin import AllocateError
 
 OWN_LOCK: Final = "cambricon.com/dsmlu.lock"
@@ -35,13 +35,14 @@ class MluPlugin:
         """
         pod = await self._only_one()
         assert pod["metadata"]["annotations"][PROFILE]
-        await self.api.patch(
+        plugin = self.api.acting_as(PLUGIN)
+        await plugin.patch(
             path_of(pod), {"metadata": {"annotations": {ASSIGNED: "true"}}}
         )
         node = await self.api.get(node_path(self.node_name))
         if OWN_LOCK in node["metadata"].get("annotations", {}):
             name = OWN_LOCK.replace("/", "~1")
-            await self.api.request(
+            await plugin.request(
                 "PATCH",
                 node_path(self.node_name),
                 body=[{"op": "remove", "path": f"/metadata/annotations/{name}"}],

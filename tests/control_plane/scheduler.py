@@ -60,7 +60,7 @@ def configuration(
             "keyFile": str(tls.key_file),
         }
     extender["managedResources"] += [
-        {"name": name, "ignoredByScheduler": name != kind.count_resource}
+        {"name": name, "ignoredByScheduler": name not in kind.kubelet_resources}
         for kind in kinds
         for name in kind.resources
     ]

@@ -13,7 +13,14 @@ import pytest
 import pytest_asyncio
 
 from tests.builders import Json, node, pod
-from tests.control_plane.client import STRATEGIC, Api, node_path, path_of, pod_path
+from tests.control_plane.client import (
+    PLUGIN,
+    STRATEGIC,
+    Api,
+    node_path,
+    path_of,
+    pod_path,
+)
 from tests.control_plane.mlu_plugin import ASSIGNED, OWN_LOCK, PROFILE, MluPlugin
 from tests.control_plane.plane import ControlPlane
 from tests.control_plane.plugin import LOCK, AllocateError
@@ -118,7 +125,8 @@ async def locks(api: Api) -> tuple[str | None, str | None]:
 
 async def lock(api: Api, value: str | None) -> None:
     """Write the own lock of n1, as other schedulers do."""
-    await api.patch(NODE, {"metadata": {"annotations": {OWN_LOCK: value}}})
+    change = {"metadata": {"annotations": {OWN_LOCK: value}}}
+    await api.acting_as(PLUGIN).patch(NODE, change)
 
 
 async def are_free(api: Api) -> None:

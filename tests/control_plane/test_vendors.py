@@ -12,6 +12,24 @@ from tests.vendors import ROWS, Shown
 
 _MARK = "test/vendor"
 
+BESIDE = {
+    "a profile by slots": {
+        "enflame.com/gcu-assigned": "false",
+        "enflame.com/gcu-assigned-index": "0",
+        "enflame.com/gcu-request-size": "3",
+        "assigned-containers": (
+            '{"a":{"allocated":false,"request":3,"profileID":"1",'
+            '"profileName":"3g.20gb"}}'
+        ),
+    },
+    "Neuron devices": {"AWS_NEURON_IDS": "0,1,2,3", "NEURON_ALLOCATED": "false"},
+    "a Neuron core": {
+        "AWS_NEURON_IDS": "0",
+        "NEURON_RESOURCE_TYPE": "aws.amazon.com/neuroncore",
+    },
+}
+"""What else of each pod its device plugin reads, by the row of the table."""
+
 
 def node_of(name: str, shown: Shown) -> Json:
     """Describe a vendor's node; all that it has can be asked for."""
@@ -40,6 +58,7 @@ async def test_a_pod_of_each_kind_is_placed(
     """With the rows, in the vendor's own words, that its device plugin looks for."""
     kinds = [SHIPPED[word] for word in dict.fromkeys(each[0] for each in ROWS.values())]
     named = {f"v{number}": shown for number, shown in enumerate(ROWS.values())}
+    titles = dict(zip(named, ROWS, strict=True))
     async with (
         gpu_extender(
             control_plane, options=("--device-config", str(SHIPPED_FILE))
@@ -59,6 +78,7 @@ async def test_a_pod_of_each_kind_is_placed(
             word, _, _, _, rows = named[name]
             bound = await api.when(path_of(each), _is_bound, wanted="bound")
             kind, annotations = SHIPPED[word], bound["metadata"]["annotations"]
+            assert annotations.items() >= BESIDE.get(titles[name], {}).items()
             expected = rows.replace("n1-", f"{name}-")
             assert annotations[kind.allocated_annotation] == expected
             if kind.to_allocate_annotation is not None:

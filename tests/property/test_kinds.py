@@ -9,7 +9,8 @@ from extender.core.claims import ResourceClaim
 from extender.core.company import APP_CLASSES, Trait
 from extender.core.kinds import Kind, RequestRule
 from extender.core.model import MAX_INT32, ContainerRequest, Sharing
-from extender.core.requests import container_request
+from extender.core.profiles import ProfileWish
+from extender.core.requests import container_request, devices_named
 from extender.errors import BadDeviceConfig, BadQuantity
 from extender.wire.device_config import read_device_config
 from tests.shipped import SHIPPED, SHIPPED_FILE
@@ -52,7 +53,7 @@ def test_claim_is_refused_by_name_or_fits_the_kind(
         assert container == "container 'train'"
         assert resource in kind.resources
         return
-    assert request.count == (claim.count or 0)
+    assert request.count == devices_named(claim, kind)
     if request.count:
         assert complaints(kind, claim, request) == []
 
@@ -66,11 +67,11 @@ def complaints(
     sizes = {size.memory_mib for size in kind.memory_sizes} | {kind.whole_card_mib}
     named_mib = (claim.memory or 0) * kind.memory_factor
     wrong = {
-        "is not served": bool(kind.not_served),
         "memory out of range": not 0 <= (request.memory_mib or 0) <= MAX_INT32,
         "cores out of range": not 0 <= request.core_percent <= kind.whole_card_cores,
         "less memory than is named": request.memory_mib is not None
-        and RequestRule.COUNT_ALONE not in rules
+        and kind.counts_memory
+        and request.profile is None
         and request.memory_mib < min(named_mib, kind.whole_card_mib or named_mib),
         "a size that cannot be cut": bool(kind.memory_sizes)
         and not is_whole
@@ -91,7 +92,15 @@ def complaints(
         "cores of an online pod": claim.app_class is Trait.ONLINE
         and (request.core_percent, request.count) != (0, 1),
         "memory of 0": request.memory_mib == 0
-        and request.sharing is not Sharing.BY_SLOT,
+        and request.sharing is not Sharing.BY_SLOT
+        and request.profile is None,
+        "a profile of nothing": request.profile == ProfileWish(),
+        "other cores than are named": RequestRule.COUNT_OR_CORES in rules
+        and claim.cores is not None
+        and request.count * request.core_percent != claim.cores,
+        "a part of a device that is counted": RequestRule.COUNT_OR_CORES in rules
+        and claim.cores is None
+        and request.core_percent != kind.whole_card_cores,
     }
     return [text for text, is_so in wrong.items() if is_so]
 

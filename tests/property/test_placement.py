@@ -8,6 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from extender.core.cards import Cards
+from extender.core.first_cards import first_in_order
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.mig import NO_INSTANCE, MigPlacement
@@ -29,7 +30,7 @@ from extender.core.model import (
 )
 from extender.core.phases import container_usages
 from extender.core.phases import held_slices as held_slice_counts
-from extender.core.placement import NO_CONTAINER, Placement, first_in_order, place
+from extender.core.placement import NO_CONTAINER, Placement, place
 from extender.core.policies import node_scores
 from extender.core.reasons import REASON_OF, Reason
 from extender.state.audit import audit
@@ -54,6 +55,8 @@ from tests.strategies import (
     other_requests,
     pod_requests,
     pod_statuses,
+    profile_nodes,
+    profile_requests,
     roomy_mig_cards,
     used_amounts,
 )
@@ -195,6 +198,21 @@ def roomy_cases(draw: st.DrawFn) -> tuple[PodRequest, list[NodeCase]]:
         cut = {card.device_uuid: draw(held_slices()) for card in cards if card.is_mig}
         shown = node(NodeName(f"n{number}"), *cards, allocatable=99)
         cases.append(NodeCase(shown, used, cut, 0, frozenset(), is_closed=False))
+    return request, cases
+
+
+@st.composite
+def profiled_cases(draw: st.DrawFn) -> tuple[PodRequest, list[NodeCase]]:
+    """Draw a pod that asks for profiles, and nodes whose cards have some."""
+    request = draw(profile_requests().filter(lambda asked: asked.asks_for_devices))
+    cases = []
+    for number in range(draw(st.integers(1, 3))):
+        uuids = draw(st.permutations(_UUIDS))[: draw(st.integers(1, 4))]
+        loaded = draw(profile_nodes(uuids))
+        used = {card.device_uuid: held for card, held in loaded}
+        name = NodeName(f"n{number}")
+        shown = node(name, *[card for card, _ in loaded], allocatable=99)
+        cases.append(NodeCase(shown, used, {}, 0, frozenset(), is_closed=False))
     return request, cases
 
 
@@ -343,7 +361,7 @@ def fleet_of(cases: Sequence[NodeCase]) -> Fleet:
     return fleet
 
 
-@given(fleet_cases() | roomy_cases(), st.data())
+@given(fleet_cases() | roomy_cases() | profiled_cases(), st.data())
 def test_all_nodes_at_once_are_judged_as_each_alone(
     drawn: tuple[PodRequest, list[NodeCase]], data: st.DataObject
 ) -> None:
@@ -358,7 +376,7 @@ def test_all_nodes_at_once_are_judged_as_each_alone(
     assert actual_outcomes(fleet_of(cases), names, request) == expected
 
 
-@given(fleet_cases() | roomy_cases(), st.data())
+@given(fleet_cases() | roomy_cases() | profiled_cases(), st.data())
 def test_the_verbs_agree_with_each_other(
     drawn: tuple[PodRequest, list[NodeCase]], data: st.DataObject
 ) -> None:
@@ -430,7 +448,7 @@ def _cards_of(allocation: Allocation | None) -> Rows | None:
     )
 
 
-@given(fleet_cases() | roomy_cases())
+@given(fleet_cases() | roomy_cases() | profiled_cases())
 def test_the_reasons_are_those_that_choosing_card_by_card_met(
     drawn: tuple[PodRequest, list[NodeCase]],
 ) -> None:
@@ -459,7 +477,7 @@ def _text(*outcomes: Outcome) -> str:
     return ", ".join(sorted(codes))
 
 
-@given(fleet_cases() | roomy_cases())
+@given(fleet_cases() | roomy_cases() | profiled_cases())
 def test_no_placement_exceeds_a_card_in_any_phase(
     drawn: tuple[PodRequest, list[NodeCase]],
 ) -> None:

@@ -36,6 +36,9 @@ from tests.strategies import (
     modest_requests,
     placement_cases,
     pod_requests,
+    profile_cases,
+    profile_nodes,
+    profile_requests,
     roomy_mig_cards,
     used_amounts,
 )
@@ -56,7 +59,7 @@ def put(fleet: Fleet, name: NodeName, loaded: Sequence[Loaded], slots: int) -> N
     fleet.put(shown, [Holding(name, used)])
 
 
-@given(placement_cases(max_devices=4, max_containers=4))
+@given(placement_cases(max_devices=4, max_containers=4) | profile_cases())
 def test_a_pod_fits_exactly_where_some_assignment_does(drawn: PlacementCase) -> None:
     """On up to 4 cards and for up to 4 containers, in filter and in bind alike."""
     loaded, allocatable, kubelet_used, request = drawn
@@ -80,7 +83,7 @@ def test_a_pod_fits_exactly_where_some_assignment_does(drawn: PlacementCase) -> 
         assert extra == possible.fewest_for_inits
 
 
-@given(placement_cases(max_devices=4, max_containers=4))
+@given(placement_cases(max_devices=4, max_containers=4) | profile_cases())
 def test_a_node_is_unresolvable_exactly_where_nothing_fits_on_it_empty(
     drawn: PlacementCase,
 ) -> None:
@@ -148,7 +151,14 @@ def test_instances_are_found_exactly_where_some_choice_of_cards_gives_them(
         assert extra == possible.fewest_for_inits
 
 
-@given(pod_requests(), st.lists(loaded_nodes(min_devices=1), min_size=1, max_size=6))
+@given(
+    pod_requests() | profile_requests(),
+    st.lists(
+        loaded_nodes(min_devices=1) | profile_nodes(DEVICE_UUIDS[:2]),
+        min_size=1,
+        max_size=6,
+    ),
+)
 def test_many_nodes_are_searched_as_each_alone(
     request: PodRequest, nodes: list[list[Loaded]]
 ) -> None:

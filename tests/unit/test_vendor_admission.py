@@ -7,7 +7,7 @@ import pytest
 
 from extender.core.kinds import Kind
 from tests.admission import OURS, Answered, admitted
-from tests.builders import Json, pod
+from tests.builders import pod
 from tests.shipped import SHIPPED
 
 Amounts = dict[str, int | str]
@@ -63,6 +63,8 @@ GIVEN: dict[str, tuple[Amounts, Amounts]] = {
         {"huawei.com/Ascend910C": 1},
         {"huawei.com/Ascend910C": 2, "huawei.com/Ascend910C-memory": 65536},
     ),
+    "Neuron cores alone": ({"aws.amazon.com/neuroncore": 2}, {}),
+    "a profile by memory": ({"enflame.com/gcu-memory": 20}, {}),
     "a vXPU": (
         {"kunlunxin.com/vxpu": 1, "kunlunxin.com/vxpu-memory": 20000},
         {},
@@ -121,8 +123,12 @@ REFUSED: dict[str, tuple[tuple[Amounts, ...], str]] = {
         "huawei.com/Ascend910C: 3 is not even",
     ),
     "one kind that can be given, and one that cannot": (
-        ({"nvidia.com/gpu": 1}, {"aws.amazon.com/neuron": 1}),
-        "container 'app-1': aws.amazon.com/neuron: 1 is not served",
+        ({"nvidia.com/gpu": 1}, {"aws.amazon.com/neuroncore": 3}),
+        "container 'app-1': aws.amazon.com/neuroncore: 3 is not 1, or a multiple of 2",
+    ),
+    "a profile by two names": (
+        ({"enflame.com/drs-gcu": 3, "enflame.com/gcu-memory": 20},),
+        "enflame.com/gcu-memory: 20 is not allowed beside enflame.com/drs-gcu",
     ),
 }
 
@@ -150,18 +156,11 @@ def test_class_of_the_pod_counts() -> None:
     assert "metax-tech.com/sgpu: 2 is not 1, all that" in answer.text
 
 
-def test_kind_that_is_not_served() -> None:
-    """Its pods are left to whoever serves them, unless they come to our scheduler."""
-    answer = asked({"aws.amazon.com/neuron": 1})
+def test_amounts_of_nothing() -> None:
+    """Kinds whose amounts stand alone are asked for nothing by 0 of them."""
+    answer = asked({"aws.amazon.com/neuroncore": 0})
     assert answer.allowed
     assert answer.patch == []
-    (warning,) = answer.warnings
-    assert warning.startswith(
-        "container 'app-0': aws.amazon.com/neuron: 1 is not served"
-    )
-    app: Json = {"name": "a", "resources": {"limits": {"aws.amazon.com/neuron": "1"}}}
-    ours = admitted(pod("p"), SHIPPED.values(), containers=[app], schedulerName=OURS)
-    assert not ours.allowed
 
 
 def test_memory_that_its_unit_cannot_say() -> None:

@@ -14,6 +14,7 @@ from extender.wire.device_config.problems import Problems
 from extender.wire.device_config.shared import (
     amd_kinds,
     cambricon_kinds,
+    drs_kinds,
     hygon_kinds,
     iluvatar_kinds,
     kunlun_shared_kinds,
@@ -24,7 +25,6 @@ from extender.wire.device_config.shared import (
 from extender.wire.device_config.whole import (
     awsneuron_kinds,
     biren_kinds,
-    drs_kinds,
     gcu_kinds,
     kunlun_whole_kinds,
     metax_whole_kinds,

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from extender.core.kind_admission import Admission, WrittenAmounts
+from extender.core.kind_parts import CapacityCards, MemorySize
 from extender.core.kinds import (
-    CapacityCards,
     Kind,
     MemoryNotation,
-    MemorySize,
     RegisterForm,
     RequestRule,
     ServedBy,
@@ -155,6 +154,30 @@ def _need_cores_to_count_cards(block: Block, kind: Kind) -> None:
     if kind.count_resource and not block.text("resourceCoreName"):
         expected = "a node's capacity of it tells how many cards there are"
         block.missing("resourceCoreName", expected)
+
+
+def drs_kinds(block: Block) -> Iterator[Kind]:
+    """Read the part of block ``enflame`` that is about parts of cards."""
+    block.skip("resourceNameVGCU", "resourceNameVGCUPercentage")
+    kind = Kind(
+        type_word="Enflame",
+        count_resource=block.resource("resourceNameDRSGCU") or "",
+        memory_resource=block.resource("resourceNameGCUMemory"),
+        core_resource=block.resource("resourceNameGCUCore"),
+        register_annotation="enflame.com/gcu-drs-capacity",
+        register_form=RegisterForm.ENFLAME_DRS,
+        allocated_annotation="hami.io/enflame-vgpu-devices-allocated",
+        side_annotations=SideAnnotations.ENFLAME_DRS,
+        slots_annotation="assigned-containers",
+        use_uuid_annotation="enflame.com/use-gpuuuid",
+        avoid_uuid_annotation="enflame.com/nouse-gpuuuid",
+        memory_notation=MemoryNotation.GB_OR_MIB,
+        rules=(RequestRule.PROFILE,),
+        amounts_alone=True,
+        serves_one_container=True,
+        served_by=ServedBy.NOTHING,
+    )
+    yield from named(block, kind, "resourceNameDRSGCU")
 
 
 def metax_shared_kinds(block: Block) -> Iterator[Kind]:

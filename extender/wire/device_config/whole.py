@@ -1,10 +1,10 @@
-"""Blocks of vendors whose cards are given whole, or cannot be given yet."""
+"""Blocks of vendors whose cards are given whole or core by core, or not yet."""
 
 from collections.abc import Iterator
 from typing import Final
 
+from extender.core.kind_parts import CapacityCards
 from extender.core.kinds import (
-    CapacityCards,
     Kind,
     RequestRule,
     ServedBy,
@@ -18,13 +18,8 @@ _KUNLUN_MIB: Final = 98_304
 _GCU_UNITS: Final = 100
 """HAMi counts the memory of these cards in percent."""
 
-_NO_DRS: Final = (
-    "served: a profile such as 3g.20gb takes several slots of a card, and that is not "
-    "built"
-)
-_NO_NEURON: Final = (
-    "served: its plugin is told cores as a bit mask, and that is not built"
-)
+_NEURON_CORES: Final = 2
+"""Of one device, of the second generation on."""
 
 
 def gcu_kinds(block: Block) -> Iterator[Kind]:
@@ -42,23 +37,6 @@ def gcu_kinds(block: Block) -> Iterator[Kind]:
         served_by=ServedBy.NOTHING,
     )
     yield from named(block, kind, "resourceNameGCU")
-
-
-def drs_kinds(block: Block) -> Iterator[Kind]:
-    """Read the part of block ``enflame`` that is about parts of cards."""
-    block.skip("resourceNameVGCU", "resourceNameVGCUPercentage")
-    kind = Kind(
-        type_word="Enflame",
-        count_resource=block.resource("resourceNameDRSGCU") or "",
-        memory_resource=block.resource("resourceNameGCUMemory"),
-        core_resource=block.resource("resourceNameGCUCore"),
-        allocated_annotation="hami.io/enflame-vgpu-devices-allocated",
-        use_uuid_annotation="enflame.com/use-gpuuuid",
-        avoid_uuid_annotation="enflame.com/nouse-gpuuuid",
-        not_served=_NO_DRS,
-        served_by=ServedBy.NOTHING,
-    )
-    yield from named(block, kind, "resourceNameDRSGCU")
 
 
 def metax_whole_kinds(block: Block) -> Iterator[Kind]:
@@ -104,14 +82,33 @@ def kunlun_whole_kinds(block: Block) -> Iterator[Kind]:
 
 def awsneuron_kinds(block: Block) -> Iterator[Kind]:
     """Read block ``awsneuron``."""
+    count = block.resource("resourceCountName") or ""
+    cores = block.resource("resourceCoreName")
+    if count and not block.text("resourceCoreName"):
+        block.missing("resourceCoreName", "a node's capacity of it is looked at")
     kind = Kind(
         type_word="AWSNeuron",
-        count_resource=block.resource("resourceCountName") or "",
-        core_resource=block.resource("resourceCoreName"),
+        count_resource=count,
+        core_resource=cores,
+        capacity_cards=CapacityCards(
+            resource=count,
+            id_pattern="{node}-AWSNeuron-{index}",
+            slots=_NEURON_CORES,
+            core_percent=_NEURON_CORES,
+            core_resource=cores,
+        ),
         allocated_annotation="hami.io/aws-neuron-devices-allocated",
         use_uuid_annotation="aws.amazon.com/use-neuron-uuid",
         avoid_uuid_annotation="aws.amazon.com/nouse-neuron-uuid",
-        not_served=_NO_NEURON,
+        side_annotations=SideAnnotations.AWS_NEURON,
+        rules=(RequestRule.COUNT_OR_CORES,),
+        whole_card_cores=_NEURON_CORES,
+        amounts_alone=True,
+        tells_cores_apart=True,
+        gives_neighbours=True,
+        ring_label="node.kubernetes.io/instance-type",
+        ring_word="inf",
+        inits_return=True,
         served_by=ServedBy.NOTHING,
     )
     yield from named(block, kind, "resourceCountName")

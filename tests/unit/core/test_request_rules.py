@@ -6,6 +6,7 @@ from extender.core.claims import ResourceClaim
 from extender.core.company import Trait
 from extender.core.kinds import RequestRule
 from extender.core.model import NO_REQUEST, ContainerRequest, Sharing
+from extender.core.profiles import ProfileWish
 from extender.core.request_rules import REQUEST_RULES
 from extender.core.requests import container_request
 from extender.errors import BadQuantity
@@ -25,6 +26,16 @@ def mib(memory_mib: int, *, count: int = 1, cores: int = 0) -> ContainerRequest:
 def xpu(memory_mib: int, cores: int, *, count: int = 1) -> ContainerRequest:
     """Ask for a part of a card that is cut into equal ones."""
     return ContainerRequest(count, memory_mib, 0, cores, Sharing.EQUALLY)
+
+
+def drs(wish: ProfileWish) -> ContainerRequest:
+    """Ask for a profile of one card."""
+    return ContainerRequest(1, 0, 0, 0, profile=wish)
+
+
+def neuron(count: int, cores: int) -> ContainerRequest:
+    """Ask for so many cores of each device."""
+    return ContainerRequest(count, 0, 0, cores, Sharing.BY_SLOT)
 
 
 ALONE = ContainerRequest(2, 0, 0, 0, Sharing.BY_SLOT)
@@ -163,7 +174,39 @@ ASKED = {
         ResourceClaim(1, 4096, cores=60, app_class=Trait.OFFLINE),
         mib(4096, cores=60),
     ),
-    "nothing of what is not served": ("AWSNeuron", ResourceClaim(0), NO_REQUEST),
+    "enflame drs: slots of one card": (
+        "Enflame",
+        ResourceClaim(3),
+        drs(ProfileWish(3)),
+    ),
+    "enflame drs: memory alone": (
+        "Enflame",
+        ResourceClaim(memory=20),
+        drs(ProfileWish(memory=20)),
+    ),
+    "enflame drs: memory and cores": (
+        "Enflame",
+        ResourceClaim(memory=20_480, cores=40),
+        drs(ProfileWish(memory=20_480, core_percent=40)),
+    ),
+    "enflame drs: 0 of all": ("Enflame", ResourceClaim(memory=0, cores=0), NO_REQUEST),
+    "aws neuron: devices are whole": ("AWSNeuron", ResourceClaim(4), neuron(4, 2)),
+    "aws neuron: one core is half a device": (
+        "AWSNeuron",
+        ResourceClaim(cores=1),
+        neuron(1, 1),
+    ),
+    "aws neuron: two cores are a device": (
+        "AWSNeuron",
+        ResourceClaim(cores=2),
+        neuron(1, 2),
+    ),
+    "aws neuron: eight cores are four devices": (
+        "AWSNeuron",
+        ResourceClaim(cores=8),
+        neuron(4, 2),
+    ),
+    "aws neuron: no cores": ("AWSNeuron", ResourceClaim(cores=0), NO_REQUEST),
 }
 
 
@@ -176,25 +219,44 @@ def test_claim_asks_for(
 
 
 REFUSED = {
-    "enflame drs": (
+    "enflame drs: memory beside slots": (
         "Enflame",
-        ResourceClaim(3),
-        "enflame.com/drs-gcu: 3 is not served: a profile",
+        ResourceClaim(3, 20),
+        (
+            "enflame.com/gcu-memory: 20 is not allowed beside enflame.com/drs-gcu, "
+            "which names the profile"
+        ),
     ),
-    "enflame drs by memory alone": (
+    "enflame drs: more cores than a card": (
         "Enflame",
-        ResourceClaim(memory=6),
-        "enflame.com/gcu-memory: 6 is not served: a profile",
+        ResourceClaim(cores=101),
+        "enflame.com/gcu-core: 101 is not at most 100",
     ),
-    "aws neuron": (
-        "AWSNeuron",
-        ResourceClaim(1),
-        "aws.amazon.com/neuron: 1 is not served: its plugin",
+    "enflame drs: memory below 0": (
+        "Enflame",
+        ResourceClaim(memory=-1),
+        (
+            "enflame.com/gcu-memory: -1 is not in the range 0 to 2147483647; the unit "
+            "is GB, or MiB where it is far above the largest profile"
+        ),
     ),
-    "aws neuron by cores alone": (
+    "aws neuron: cores beside devices": (
         "AWSNeuron",
-        ResourceClaim(cores=2),
-        "aws.amazon.com/neuroncore: 2 is not served: its plugin",
+        ResourceClaim(1, cores=2),
+        (
+            "aws.amazon.com/neuroncore: 2 is not allowed beside aws.amazon.com/neuron: "
+            "devices come with all cores"
+        ),
+    ),
+    "aws neuron: an odd number of cores": (
+        "AWSNeuron",
+        ResourceClaim(cores=3),
+        "aws.amazon.com/neuroncore: 3 is not 1, or a multiple of 2: a device has 2",
+    ),
+    "aws neuron: fewer cores than none": (
+        "AWSNeuron",
+        ResourceClaim(cores=-1),
+        "aws.amazon.com/neuroncore: -1 is not 0 or more",
     ),
     "amd: no cores at all": (
         "AMD",

@@ -11,7 +11,6 @@ from extender.core import budget as budgets
 from extender.core.budget import SearchCounts, StepBudget
 from extender.core.card_states import Wants
 from extender.core.device_policy import BINPACK_CARDS, SPREAD_CARDS, DevicePolicy
-from extender.core.equal_nodes import _WEIGHTS, first_of_equal
 from extender.core.fitting import Fit, fit, fit_with_fewest_cards
 from extender.core.fleet import Fleet
 from extender.core.mig import MigPlacement, MigProfile
@@ -602,16 +601,6 @@ def test_more_containers_than_can_be_searched_are_not_decided() -> None:
         fleet.add(held(N1, {"GPU-0": Usage(1, 1)}))
         decision = filter_nodes(fleet, pod("p", wanted), [N1], None)
         assert decision.fitting or decision.failed == {N1: "PlacementSearchExhausted"}
-
-
-def test_nodes_are_grouped_though_numbers_for_them_were_the_same() -> None:
-    """Numbers that are the same by chance cannot make one node of two."""
-    first, second = _WEIGHTS[:2].tolist()
-    as_signed = np.array([first, second], np.uint64).astype(np.int64).tolist()
-    fields = np.array([[[as_signed[1], 0]], [[0, as_signed[0]]]], np.int64)
-    groups, group_of = first_of_equal(fields)
-    assert groups.tolist() == [0, 1]
-    assert group_of.tolist() == [0, 1]
 
 
 def test_a_cards_state_tells_what_it_holds_of_the_pod() -> None:

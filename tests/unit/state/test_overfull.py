@@ -240,3 +240,13 @@ def test_slices_that_two_pods_hold() -> None:
     assert causes(ledger) == {"GPU-m": "placed"}
     ledger.apply(PodGone(PodUID("uid-r")))
     assert causes(ledger) == {}
+
+
+def test_slices_of_a_card_that_is_not_cut() -> None:
+    """They are no part of it, also where another card there holds too much."""
+    ledger = Ledger()
+    ledger.apply(NodeSeen(node(N1, A, card("GPU-m", memory=40_960))))
+    for each in (bound("a"), bound("b"), cut("p", 0), cut("q", 0)):
+        ledger.apply(PodSeen(each))
+    ledger.apply(Synced())
+    assert causes(ledger) == {"GPU-a": "inherited"}

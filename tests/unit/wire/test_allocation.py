@@ -291,7 +291,7 @@ def test_kinds_that_count_no_memory_hold_none() -> None:
     text = "va-0,Vastai,0,0:;"
     assert isinstance(read_allocation(text, [1], NVIDIA), UnreadableAllocation)
     for word, kind in SHIPPED.items():
-        assert kind.counts_memory == (word not in {"Vastai", "Biren"})
+        assert kind.counts_memory == (word not in {"Vastai", "Biren", "AWSNeuron"})
     assert read_allocation(text, [1], SHIPPED["Vastai"]) == (
         (Share(DeviceUUID("va-0"), 0, 0, "Vastai", is_kept=True),),
     )
@@ -312,3 +312,25 @@ def test_amd_rows_name_the_cards_model(model: str, word: str) -> None:
     allocation = (row(("gpu-0", 4096, 76), kind="AMD"), ())
     text = encode_allocation(allocation, amd, {uuid: model})
     assert text == f"gpu-0,{word},4096,76:;;"
+
+
+def test_cores_of_neuron_devices_are_bits() -> None:
+    """They are counted, and written back as they were."""
+    kind = SHIPPED["AWSNeuron"]
+    text = "a,AWSNeuron,0,2:b,AWSNeuron,0,3:;"
+    read = read_allocation(text, [2], kind)
+    assert not isinstance(read, UnreadableAllocation)
+    assert [(each.cores, each.core_percent) for each in read[0]] == [(2, 1), (3, 2)]
+    assert encode_allocation(read, kind) == text
+
+
+@pytest.mark.parametrize("bits", [0, 4, 100])
+def test_cores_that_a_device_does_not_have_are_no_cores(bits: int) -> None:
+    """It is not known then which it holds."""
+    kind = SHIPPED["AWSNeuron"]
+    read = read_allocation(f"a,AWSNeuron,0,{bits}:;", [1], kind)
+    assert isinstance(read, UnreadableAllocation)
+    assert read.problem == (
+        f"hami.io/aws-neuron-devices-allocated[0][0].cores: {bits} is not a bit mask "
+        "of cores, from 1 to 3"
+    )

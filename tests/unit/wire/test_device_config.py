@@ -5,7 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from extender.core.kinds import NVIDIA, Kind, MemorySize, RequestRule
+from extender.core.kind_parts import MemorySize
+from extender.core.kinds import NVIDIA, Kind, RequestRule
 from extender.errors import BadDeviceConfig
 from extender.wire.device_config import read_device_config
 from extender.wire.device_config.document import MOST_BYTES
@@ -45,8 +46,9 @@ def test_kinds_can_be_told_apart_and_hashed() -> None:
 
 
 def test_only_what_shares_in_software_returns_an_inits_share() -> None:
-    """Of others, the plugin cuts a part at Allocate, or it is not known."""
-    assert [word for word, kind in SHIPPED.items() if kind.inits_return] == ["NVIDIA"]
+    """And Neuron's cores, which are not cut. Of others, a part is, or may be."""
+    returning = [word for word, kind in SHIPPED.items() if kind.inits_return]
+    assert returning == ["NVIDIA", "AWSNeuron"]
 
 
 def test_annotations_are_made_of_the_word() -> None:

@@ -1,11 +1,14 @@
 """What vendors' plugins read besides rows."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import pytest
 
 from extender.core.company import NO_TRAITS, Trait, Traits
-from extender.core.model import Allocation, Device, NodeName
+from extender.core.model import Allocation, Device, DeviceUUID, NodeName, Share
+from extender.core.profiles import CardProfile
 from extender.wire.side_annotations import Bound, side_annotations
 from tests.shipped import SHIPPED
 from tests.values import card, row
@@ -118,3 +121,70 @@ def test_rows_are_enough_for_others(word: str) -> None:
 def test_nothing_beside_nothing(word: str) -> None:
     """A pod that uses no card of a kind gets none of its annotations."""
     assert written(word, (), ()) == {}
+
+
+def shares(
+    word: str,
+    *rows: tuple[Share, ...],
+    device_ids: int = 0,
+    cards: Mapping[str, Device] = CARDS,
+) -> dict[str, str]:
+    """Write what goes beside shares that say more than amounts."""
+    bound = Bound(
+        kind=SHIPPED[word],
+        node_name=NodeName("n1"),
+        allocation=rows,
+        devices={each.device_uuid: each for each in cards.values()},
+        unix_seconds=SECONDS,
+        unix_nanoseconds=NANOSECONDS,
+        container_names=tuple("xyz"[: len(rows)]),
+        device_ids=device_ids,
+    )
+    return side_annotations(bound)
+
+
+def neuron(uuid: str, cores: int) -> Share:
+    """Hold cores of a device."""
+    return Share(DeviceUUID(uuid), 0, cores.bit_count(), "AWSNeuron", cores=cores)
+
+
+def test_neuron_lists_devices() -> None:
+    """By index, in the order of the containers."""
+    rows = (neuron("b", 3), neuron("a", 3)), ()
+    assert shares("AWSNeuron", *rows, device_ids=2) == {
+        "AWS_NEURON_IDS": "5,3",
+        "NEURON_ALLOC_TIME": str(NANOSECONDS),
+        "NEURON_ALLOCATED": "false",
+        "aws.amazon.com/predicate-node": "n1",
+    }
+
+
+def test_neuron_lists_cores() -> None:
+    """Counted through all devices of the node, each of which has two."""
+    rows = (neuron("a", 2),), (neuron("b", 3),)
+    assert shares("AWSNeuron", *rows) == {
+        "AWS_NEURON_IDS": "7,10,11",
+        "NEURON_ALLOC_TIME": str(NANOSECONDS),
+        "NEURON_ALLOCATED": "false",
+        "NEURON_RESOURCE_TYPE": "aws.amazon.com/neuroncore",
+        "aws.amazon.com/predicate-node": "n1",
+    }
+
+
+def test_enflame_drs_names_card_and_profile() -> None:
+    """Of the container that has one, by its name."""
+    third = CardProfile("3g.20gb", "1", 3, 20_480, 50)
+    card_a = replace(CARDS["a"], profiles=(third,), minor="8")
+    share = Share(DeviceUUID("a"), 20_480, 50, "Enflame", slots=3)
+    assert shares("Enflame", (), (share,), cards={"a": card_a}) == {
+        "enflame.com/gcu-assigned": "false",
+        "enflame.com/gcu-assigned-time": str(NANOSECONDS),
+        "enflame.com/gcu-assigned-index": "3",
+        "enflame.com/gcu-assigned-id": "3",
+        "enflame.com/gcu-assigned-minor": "8",
+        "enflame.com/gcu-request-size": "3",
+        "assigned-containers": (
+            '{"y":{"allocated":false,"request":3,"profileID":"1",'
+            '"profileName":"3g.20gb"}}'
+        ),
+    }

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from extender.core.model import Device, DeviceUUID, Inventory, Usage
-from extender.wire.nodes import decode_node
+from extender.core.profiles import CardProfile
+from extender.wire.label_selector import EVERYTHING
+from extender.wire.nodes import decode_node, has_same_devices
 from tests.shipped import SHIPPED
 
 
@@ -66,6 +68,14 @@ CAPACITIES = {
         {"metax-tech.com/gpu": "1"},
         [("n1-metax-0", 0, Usage(1, 65_536, 100), 0)],
     ),
+    "aws neuron: two cores a device": (
+        "AWSNeuron",
+        {"aws.amazon.com/neuron": "2", "aws.amazon.com/neuroncore": "4"},
+        [
+            ("n1-AWSNeuron-0", 0, Usage(2, 0, 2), 0),
+            ("n1-AWSNeuron-1", 1, Usage(2, 0, 2), 0),
+        ],
+    ),
     "kunlun: whole cards in two wings": (
         "kunlun",
         {"kunlunxin.com/xpu": "4"},
@@ -121,6 +131,22 @@ BAD: dict[str, tuple[str, dict[str, object], str]] = {
         "GCU",
         {"enflame.com/gcu": "2147483647"},
         "status.capacity[enflame.com/gcu]: 2147483647 is not at most 1024, 1024 cards",
+    ),
+    "devices of more cores than two": (
+        "AWSNeuron",
+        {"aws.amazon.com/neuron": "4", "aws.amazon.com/neuroncore": "16"},
+        (
+            "status.capacity[aws.amazon.com/neuroncore]: 16 is not 8, 2 for each "
+            "aws.amazon.com/neuron"
+        ),
+    ),
+    "devices without cores": (
+        "AWSNeuron",
+        {"aws.amazon.com/neuron": "4"},
+        (
+            "status.capacity[aws.amazon.com/neuroncore]: 0 is not 8, 2 for each "
+            "aws.amazon.com/neuron"
+        ),
     ),
     "memory that cannot be read": (
         "Mthreads",
@@ -312,9 +338,115 @@ def test_npu_node_must_say_which() -> None:
     )
 
 
-@pytest.mark.parametrize("word", ["Enflame", "AWSNeuron"])
-def test_kind_that_is_not_served_has_no_cards(word: str) -> None:
-    """Whatever its nodes show."""
-    capacity = dict.fromkeys(SHIPPED[word].resources, "8")
-    node = read(word, shown(capacity=capacity))
-    assert (node.devices, node.problem) == (None, None)
+RINGS = {
+    "inf2.48xlarge": "ring",
+    "Inf1.6xlarge": "ring",
+    "trn1.32xlarge": "",
+    None: "",
+}
+
+
+@pytest.mark.parametrize(("instance", "mode"), RINGS.items())
+def test_instance_type_tells_how_neuron_devices_stand(
+    instance: str | None, mode: str
+) -> None:
+    """Those of Inferentia form a ring."""
+    capacity = {"aws.amazon.com/neuron": 1, "aws.amazon.com/neuroncore": 2}
+    node = shown(capacity=capacity)
+    if instance is not None:
+        node["metadata"]["labels"] = {"node.kubernetes.io/instance-type": instance}
+    assert [each.mode for each in read("AWSNeuron", node).devices or ()] == [mode]
+
+
+def test_another_instance_type_is_another_node() -> None:
+    """What is read of a node is compared before it is read again."""
+    kind = SHIPPED["AWSNeuron"]
+    node = shown(capacity={"aws.amazon.com/neuron": "1"})
+    known = decode_node(node, [kind])
+    assert has_same_devices(known, node, [kind], EVERYTHING)
+    node["metadata"]["labels"] = {"node.kubernetes.io/instance-type": "inf2.xlarge"}
+    assert not has_same_devices(known, node, [kind], EVERYTHING)
+
+
+def drs(text: object) -> Inventory:
+    """Read what a node of Enflame's says of its cards."""
+    capacity = text if isinstance(text, str) else json.dumps(text)
+    annotations = {"enflame.com/gcu-drs-capacity": capacity}
+    return read("Enflame", shown(annotations=annotations))
+
+
+PROFILES = {"3g.20gb": "1", "1g.6gb": "0", "6g.40gb": 2}
+
+
+def test_enflame_tells_cards_and_profiles() -> None:
+    """Numbers may be texts; a missing minor is the index."""
+    cards = [{"index": "1", "minor": "8", "capacity": 6}, {"index": 0, "capacity": "6"}]
+    node = drs({"devices": cards, "profiles": PROFILES})
+    profiles = (
+        CardProfile("1g.6gb", "0", 1, 6_144, 17),
+        CardProfile("3g.20gb", "1", 3, 20_480, 50),
+        CardProfile("6g.40gb", "2", 6, 40_960, 100),
+    )
+    assert node.problem is None
+    assert node.devices == tuple(
+        Device(
+            DeviceUUID(f"n1-enflame-drs-{index}"),
+            index,
+            Usage(6, 40_960, 102),
+            "Enflame",
+            profiles=profiles,
+            minor=minor,
+        )
+        for index, minor in enumerate(["0", "8"])
+    )
+
+
+CARD = {"index": "0", "minor": "0", "capacity": 6}
+BAD_DRS: dict[str, tuple[object, str]] = {
+    "no JSON": ("{", ": '{' is not JSON"),
+    "a list": ([], ": a list is not an object"),
+    "no profiles": ({"devices": [CARD]}, ".profiles: missing or null"),
+    "no profile": (
+        {"devices": [CARD], "profiles": {}},
+        ".profiles: an object is not",
+    ),
+    "a profile of another form": (
+        {"devices": [CARD], "profiles": {"3g": "1"}},
+        ".profiles: '3g' is not a profile such as 3g.20gb",
+    ),
+    "a profile of no slots": (
+        {"devices": [CARD], "profiles": {"0g.2gb": "1"}},
+        ".profiles: '0g.2gb' is not a profile",
+    ),
+    "a profile without a number": (
+        {"devices": [CARD], "profiles": {"1g.2gb": None}},
+        ".profiles[1g.2gb]: missing or null",
+    ),
+    "no cards": ({"profiles": PROFILES}, ".devices: missing or null"),
+    "a card that is none": (
+        {"devices": [3], "profiles": PROFILES},
+        ".devices[0]: 3 is not an object",
+    ),
+    "no index": (
+        {"devices": [{"capacity": 6}], "profiles": PROFILES},
+        ".devices[0].index: missing or null",
+    ),
+    "no slots": (
+        {"devices": [{**CARD, "capacity": 0}], "profiles": PROFILES},
+        ".devices[0].capacity: 0 is not a number from 1",
+    ),
+    "the same card twice": (
+        {"devices": [CARD, CARD], "profiles": PROFILES},
+        ".devices[1].index: 0 is not different from the others",
+    ),
+}
+
+
+@pytest.mark.parametrize(("told", "problem"), BAD_DRS.values(), ids=BAD_DRS)
+def test_drs_capacity_that_cannot_be_read_refuses_the_node(
+    told: object, problem: str
+) -> None:
+    """It is not read as a part of the cards, nor of the profiles."""
+    node = drs(told)
+    assert node.devices is None
+    assert str(node.problem).startswith(f"enflame.com/gcu-drs-capacity{problem}")

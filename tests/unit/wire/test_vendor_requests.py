@@ -99,6 +99,7 @@ ONE_CONTAINER = {
     "MLU": "cambricon.com/vmlu",
     "Mthreads": "mthreads.com/vgpu",
     "kunlun": "kunlunxin.com/xpu",
+    "Enflame": "enflame.com/drs-gcu",
 }
 
 
@@ -119,3 +120,40 @@ def test_plugin_that_reads_rows_serves_all() -> None:
     """As NVIDIA's does."""
     one: dict[str, object] = {"hygon.com/dcunum": "1"}
     assert read("DCU", one, one).problem is None
+
+
+def test_slots_of_a_card_are_device_ids_of_one_device() -> None:
+    """Kubelet counts three, and the allocation has one card."""
+    read_it = read("Enflame", {"enflame.com/drs-gcu": 3})
+    assert (read_it.counts, read_it.ids) == ((1,), (3,))
+    alone = read("Enflame", {"enflame.com/gcu-memory": "20"})
+    assert (alone.counts, alone.ids, alone.problem) == ((1,), (0,), None)
+
+
+def test_cores_are_no_device_ids_of_devices() -> None:
+    """They are of a resource of their own, which kube-scheduler counts."""
+    read_it = read("AWSNeuron", {"aws.amazon.com/neuroncore": 8}, {})
+    assert (read_it.counts, read_it.ids) == ((4, 0), (0, 0))
+
+
+def test_devices_are_known_though_a_claim_is_refused() -> None:
+    """An allocation that was made by others goes by them."""
+    read_it = read("AWSNeuron", {"aws.amazon.com/neuroncore": 5})
+    assert (read_it.counts, bool(read_it.problem)) == ((2,), True)
+
+
+def test_neuron_devices_and_cores_are_not_mixed_in_a_pod() -> None:
+    """Its plugin is told one list, of devices or of cores."""
+    devices, cores = {"aws.amazon.com/neuron": 1}, {"aws.amazon.com/neuroncore": 1}
+    assert read("AWSNeuron", devices, {}, devices).problem is None
+    assert read("AWSNeuron", cores, cores).problem is None
+    assert read("AWSNeuron", cores, devices).problem == (
+        "container 'a': asks for aws.amazon.com/neuroncore, and container 'b' for "
+        "aws.amazon.com/neuron: its device plugin is told one of both of a pod"
+    )
+
+
+def test_a_device_is_known_though_its_memory_cannot_be_read() -> None:
+    """It is one, whatever the number of slots."""
+    read_it = read("Enflame", {"enflame.com/drs-gcu": 3, "enflame.com/gcu-memory": "?"})
+    assert (read_it.counts, read_it.ids, bool(read_it.problem)) == ((1,), (3,), True)
