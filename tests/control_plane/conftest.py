@@ -14,10 +14,10 @@ from tests.control_plane.binaries import Binaries, Say
 from tests.control_plane.client import Api, node_path, path_of
 from tests.control_plane.cluster import Cluster, clustered
 from tests.control_plane.component import tail
-from tests.control_plane.extender import GpuExtender, gpu_extender
+from tests.control_plane.extender import GpuExtender
 from tests.control_plane.installing import install
 from tests.control_plane.plane import ControlPlane
-from tests.control_plane.scheduler import kube_scheduler
+from tests.control_plane.secured import secured
 
 _TEST_SECONDS: Final = 240
 _LOGS: Final = pytest.StashKey[dict[Path, int]]()
@@ -109,12 +109,15 @@ async def api(control_plane: ControlPlane) -> AsyncIterator[Api]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def extender(shared_control_plane: ControlPlane) -> AsyncIterator[GpuExtender]:
-    """Run an extender, and the kube-scheduler that asks it, for the tests of a file."""
-    async with (
-        gpu_extender(shared_control_plane) as running,
-        kube_scheduler(shared_control_plane, running.url),
-    ):
+async def extender(
+    shared_control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[GpuExtender]:
+    """Run an extender, and the kube-scheduler that asks it, for the tests of a file.
+
+    As installed: both sides known by certificates, and pods come through the webhook.
+    """
+    folder = tmp_path_factory.mktemp("certificates")
+    async with secured(shared_control_plane, folder) as running:
         yield running
 
 

@@ -127,3 +127,14 @@ async def test_label_names_the_node(cluster: Cluster) -> None:
     await cluster.add(node("n1").gpu("GPU-a"))
     shown = await cluster.place(pod("p").app("a", gpu=1, gpumem=GIB))
     assert shown["metadata"]["labels"][VGPU_NODE] == "n1"
+
+
+async def test_pod_that_names_nothing_but_memory_is_placed(cluster: Cluster) -> None:
+    """The webhook adds a card to each container, and brings it to our scheduler."""
+    await cluster.add(node("n1").gpu("GPU-a", memory=CARD))
+    asking = pod("p").init("i", gpumem=20 * GIB).app("a", gpumem=3 * GIB)
+    created = await cluster.submit(asking, to="default-scheduler")
+    assert created["spec"]["schedulerName"] == "gpu-scheduler"
+    held = rows_held(await cluster.placed(created))
+    amounts = [share.memory_mib for row in held for share in row]
+    assert amounts == [20 * GIB, 3 * GIB]

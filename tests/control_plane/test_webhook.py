@@ -16,13 +16,11 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from tests.builders import Json, PodBuilder, node, pod
+from tests.builders import Json, PodBuilder, pod
 from tests.certificates import HOST, Authority
 from tests.control_plane.client import MERGE, Api, ApiError, pods_path
-from tests.control_plane.cluster import Cluster
 from tests.control_plane.extender import GpuExtender, gpu_extender
 from tests.control_plane.plane import ControlPlane
-from tests.control_plane.recomputed import rows_held
 
 MANIFEST: Final = Path(__file__).parents[2] / "manifests" / "webhook.yaml"
 CONFIGURATIONS: Final = (
@@ -174,18 +172,6 @@ async def test_pod_is_given_what_it_lacks(webhook: Webhook) -> None:
 
 
 MEMORY: Final = {"nvidia.com/gpumem": "1500"}
-
-
-async def test_pod_that_names_nothing_but_memory_is_placed(
-    webhook: Webhook, cluster: Cluster
-) -> None:
-    """It comes to our scheduler and gets its part of a card."""
-    await cluster.add(node("n1").gpu("GPU-a", memory=24_000))
-    asking = pod("p").init("i", gpumem=20_000).app("a", gpumem=3_000)
-    created = await cluster.submit(asking, to="default-scheduler")
-    assert created["spec"]["schedulerName"] == "gpu-scheduler"
-    held = rows_held(await cluster.placed(created))
-    assert [share.memory_mib for row in held for share in row] == [20_000, 3_000]
 
 
 async def test_requests_that_are_there_follow(webhook: Webhook) -> None:
