@@ -176,6 +176,7 @@ def role() -> Json:
         "rules": [
             _rule(["nodes", "pods"], "get", "list", "watch", "patch"),
             _rule(["pods/binding"], "create"),
+            _rule(["resourcequotas"], "list", "watch"),
             _rule(["events"], "create", "patch"),
         ],
     }

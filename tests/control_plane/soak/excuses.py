@@ -14,7 +14,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-_UNANSWERED: Final = ("Cannot connect", "Server disconnected", "Connection", "/api/v1/")
+_UNANSWERED: Final = (
+    "Cannot connect",
+    "Server disconnected",
+    "Connection",
+    "Broken pipe",
+    "/api/v1/",
+)
 _NO_IDS: Final = "number of devices unavailable"
 _LATE_SECONDS: Final = 30.0
 """How long after its cause a refusal may be told; kubelet needs the apiserver."""

@@ -12,6 +12,7 @@ EXCUSES = Excuses(
 )
 NO_IDS = "requested number of devices unavailable for nvidia.com/gpu"
 NO_ANSWER = "no pod found: Cannot connect to host 127.0.0.1:1"
+CUT = "Allocate failed due to [Errno 32] Broken pipe, which is unexpected"
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,7 @@ def test_excused_is_who_was_served_in_place_of_a_deleted_pod(
         pytest.param("p", "n2", 210.0, NO_IDS, False, id="another node had none"),
         pytest.param("p", "n1", 300.0, NO_IDS, False, id="it had some by then"),
         pytest.param("p", "n1", 105.0, NO_ANSWER, True, id="the apiserver was away"),
+        pytest.param("p", "n1", 105.0, CUT, True, id="it went away meanwhile"),
         pytest.param("p", "n1", 205.0, NO_ANSWER, False, id="it was there"),
         pytest.param("p", "n1", 105.0, "no row", False, id="that is no reason"),
     ],
