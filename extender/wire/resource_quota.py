@@ -117,7 +117,7 @@ def _limit(
 
 def _amount(key: str, value: object, kind: Kind, dimension: QuotaDimension) -> int:
     if dimension is QuotaDimension.MEMORY:
-        amount = parse_memory(value, kind, key) * max(kind.memory_factor, 1)
+        amount = parse_memory(value, kind, key) * kind.unit_mib
     else:
         amount = parse_whole(value, key)
     if amount < 0:
