@@ -128,7 +128,7 @@ def _container(
     unreadable: set[KindWord] = set()
     priorities: dict[KindWord, int] = {}
     problems: list[str] = []
-    for kind in kinds if amounts.names_any else ():
+    for kind in _named(amounts, kinds):
         claim, is_whole = _claim(amounts, kind, annotations)
         if claim.names_any or not is_whole:
             claims[kind.type_word] = claim
@@ -152,6 +152,24 @@ def _container(
         env=_environment(one),
         problems=tuple(problems),
     )
+
+
+def _named(amounts: Amounts, kinds: Iterable[Kind]) -> Iterator[Kind]:
+    """List the kinds of which a container names anything.
+
+    To read what is not named of every kind takes seconds where there are thousands of
+    containers.
+    """
+    named = frozenset(amounts.names)
+    for kind in kinds if named else ():
+        if not named.isdisjoint(_names_of(kind)):
+            yield kind
+
+
+def _names_of(kind: Kind) -> tuple[str, ...]:
+    """Give every resource of a kind that is looked at here."""
+    priority = kind.admission.priority_resource
+    return kind.resources if priority is None else (*kind.resources, priority)
 
 
 def _claim(
@@ -189,8 +207,7 @@ def _unequal(one: DeclaredContainer, amounts: Amounts, kind: Kind) -> Iterator[s
 
     Source: ValidateContainerResourceRequirements in k8s.io/kubernetes.
     """
-    named = (*kind.resources, kind.admission.priority_resource)
-    for resource in filter(None, named):
+    for resource in _names_of(kind):
         if resource not in amounts.requests:
             continue
         asked = amounts.requests[resource]
