@@ -357,9 +357,8 @@ class Extender:
         """Do, until cancelled, all that is due by time and not by a request.
 
         Find out what became of Bindings that no event shows; hand over the leases of
-        namespaces; touch refused pods that
-        kube-scheduler should try again; audit, and tell which cards are overfull; ask
-        device plugins to register.
+        namespaces; touch refused pods that kube-scheduler should try again; audit, and
+        tell which cards are overfull; ask device plugins to register.
         """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._binder.settle_forever())

@@ -22,8 +22,8 @@ _CLOSE: Final = 0.85
 _LONGEST_SHOWN: Final = 80
 
 _MOST_COMPARED: Final = 50
-"""Names of one pod that are compared with all that are known, which takes half a
-millisecond each. A pod may bring ten thousand, and nothing else is answered meanwhile."""
+"""Names of one pod that are compared with all that are known, half a millisecond each.
+A pod may bring ten thousand, and nothing else is answered meanwhile."""
 
 
 def misnamed_annotations(annotations: Mapping[str, str], kinds: Kinds) -> Iterator[str]:

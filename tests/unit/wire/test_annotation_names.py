@@ -8,6 +8,7 @@ MISNAMED = "nvidia.com/use-gputypes"
 
 
 def told_behind(names: list[str]) -> list[str]:
+    """Give what is said of a pod whose last annotation has a typo."""
     annotations = dict.fromkeys([*names, MISNAMED], "A10")
     return list(misnamed_annotations(annotations, Kinds([NVIDIA])))
 
