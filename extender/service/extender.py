@@ -398,7 +398,7 @@ class Extender:
         )
         show(
             "overfull_cards_seen",
-            "Times that a card became overfull, by cause. Placed is a fault.",
+            "Times that a card became overfull, by cause. Placed: bound without room.",
             lambda: {each.value: ledger.overfull.seen.get(each, 0) for each in Cause},
             "cause",
             family=CounterMetricFamily,

@@ -39,13 +39,14 @@ MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _LONGEST_NAME: Final = 253
 _LONGEST_SHOWN: Final = 80
 
-_OF_ANY_KIND: Final = (
+_WRITTEN_AT_BIND: Final = (
     NODE_ANNOTATION,
     TIME_ANNOTATION,
     PHASE_ANNOTATION,
     BIND_TIME_ANNOTATION,
     EXCLUSIVE_ANNOTATION,
 )
+"""Whatever the kind; besides, there are `Kinds.of_allocations`."""
 
 
 def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdmit:
@@ -66,7 +67,7 @@ def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdm
         return PodToAdmit(full_name=full_name, containers=())
     annotations = annotation_texts(metadata)
     labels = object_at(metadata, "labels", "metadata")
-    written = [name for name in _written_at_bind(kinds) if name in annotations]
+    owned = (*_WRITTEN_AT_BIND, *sorted(kinds.of_allocations))
     return PodToAdmit(
         full_name=full_name,
         containers=tuple(_container(one, annotations, kinds) for one in _placed(spec)),
@@ -74,7 +75,7 @@ def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdm
         node_name=optional_text_at(spec, "nodeName", "spec"),
         runtime_class_name=optional_text_at(spec, "runtimeClassName", "spec"),
         annotations=annotations,
-        written_at_bind=tuple(written),
+        written_at_bind=tuple([name for name in owned if name in annotations]),
         opts_out=labels.get(OPT_OUT_LABEL) == OPT_OUT_VALUE,
         is_mirror=MIRROR_ANNOTATION in annotations,
         warnings=tuple(misnamed_annotations(annotations, kinds)),
@@ -95,17 +96,6 @@ def shown_name(metadata: JsonObject) -> str:
     if not name:
         name = f"{optional_text_at(metadata, 'generateName', 'metadata')}*"
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
-
-
-def _written_at_bind(kinds: Iterable[Kind]) -> Iterator[str]:
-    yield from _OF_ANY_KIND
-    for kind in kinds:
-        names = (
-            kind.to_allocate_annotation,
-            kind.allocated_annotation,
-            kind.mig_annotation,
-        )
-        yield from filter(None, names)
 
 
 def _placed(spec: JsonObject) -> Iterator[tuple[DeclaredContainer, ContainerPlace]]:
