@@ -19,7 +19,7 @@ from extender.errors import Unreachable
 from extender.observe.metrics import Metrics
 from extender.service import Extender
 from extender.settings import HttpSettings, Part, Settings
-from extender.web.app import PodIntake
+from extender.web.app import PodCreator
 from extender.web.listening import served
 
 _log = logging.getLogger(__name__)
@@ -239,7 +239,7 @@ async def _served(
     extender: Extender,
     settings: HttpSettings,
     announce: Announce,
-    intake: PodIntake | None = None,
+    intake: PodCreator | None = None,
 ) -> AsyncIterator[Callable[[], Coroutine[None, None, None]]]:
     """Serve, and give what ends it once open requests and binds are finished."""
     async with served(extender, settings, intake) as doors:

@@ -103,7 +103,7 @@ def _quota_json(quota: Quota, quotas: Quotas) -> dict[str, object]:
 def _use_json(use: LimitUse) -> dict[str, object]:
     return {
         "key": use.limit.key,
-        "unit": use.limit.dimension.unit,
+        "unit": use.limit.unit,
         "used": use.used,
         "limit": use.limit.most,
     }
@@ -148,7 +148,7 @@ def _print(chosen: list[Quota], quotas: Quotas) -> None:
 def _lines(quota: Quota, quotas: Quotas) -> Iterator[tuple[str, str, str, str]]:
     for use in quotas.uses(quota):
         most = "unreadable" if use.limit.most is None else str(use.limit.most)
-        yield printable(use.limit.key), str(use.used), most, use.limit.dimension.unit
+        yield printable(use.limit.key), str(use.used), most, use.limit.unit
     for key in quota.shown:
         yield _shown_line(key)
 

@@ -50,7 +50,7 @@ def _shortage_json(shortage: Shortage) -> dict[str, object]:
     return {
         "name": shortage.quota_name,
         "key": shortage.limit.key,
-        "unit": shortage.limit.dimension.unit,
+        "unit": shortage.limit.unit,
         "needed": shortage.needed,
         "used": shortage.used,
         "limit": shortage.limit.most,

@@ -151,7 +151,8 @@ def fit_within(
     is_dear = placement.fits & is_over.any(axis=0)
     placement.fits[is_dear] = False
     placement.node_codes[is_dear] = CODES[Reason.QUOTA_NOT_FIT]
-    # Of all but instances, only memory depends on the choice.
+    # All cards of a node have the same profiles, and a quota counts cores as they are
+    # asked: so of all but instances, only memory depends on the choice.
     has_mig = (open_cards(cards, request) & cards.is_mig).any(axis=0)
     is_hopeless = has_mig | is_over[SLOTS] | is_over[CORES]
     columns = np.flatnonzero(is_dear & ~is_hopeless)

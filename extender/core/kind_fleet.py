@@ -295,23 +295,19 @@ class KindFleet:
             found = joined_ranges(found, share_ranges(bucket.cards(), request))
         return found
 
-    def held_cores(
-        self,
-        node_name: NodeName,
-        without: Holding | None = None,
-        beside: Sequence[Holding] = (),
-    ) -> CoresOf:
+    def held_cores(self, node_name: NodeName, without: Holding | None) -> CoresOf:
         """Tell which cores of one node's devices are held, as bits.
+
+        Pods that are about to come hold none yet: that there are enough for them is
+        seen to by their number.
 
         Args:
             node_name: Any name.
             without: As for `answers`.
-            beside: As for `answers`.
         """
         held = self._cores.get(node_name, HeldCores()).copy()
-        for holding, sign in _changes(without, beside):
-            if holding.node_name == node_name:
-                held.count(holding, sign)
+        if without is not None and without.node_name == node_name:
+            held.count(without, -1)
         return held.bits
 
     def links(self, node_name: NodeName) -> Int64s | None:

@@ -324,6 +324,11 @@ class Kind:
         return (self.count_resource,)
 
     @property
+    def unit_mib(self) -> int:
+        """MiB that one of `memory_resource` is."""
+        return max(self.memory_factor, 1)
+
+    @property
     def memory_unit(self) -> str:
         """What one of `memory_resource` is, for people.
 
@@ -335,7 +340,7 @@ class Kind:
             return "GiB, or bytes with a suffix"
         if self.memory_notation is MemoryNotation.GB_OR_MIB:
             return "GB, or MiB where it is far above the largest profile"
-        return "MiB" if self.memory_factor <= 1 else f"{self.memory_factor} MiB"
+        return "MiB" if self.unit_mib == 1 else f"{self.unit_mib} MiB"
 
 
 NVIDIA: Final = Kind(

@@ -4,7 +4,7 @@ It may differ from card to card: a percentage is of what the card registers, and
 profile is one of those that the card has.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,6 +51,18 @@ def share_needed(cards: Cards, request: ContainerRequest) -> Needed:
     by_code = profile_amounts(tables, request.profile)
     found = by_code[:, cards.profile_codes]
     return Needed(found[SLOTS], found[MEMORY], found[CORES])
+
+
+def share_charged(cards: Cards, request: ContainerRequest) -> Needed:
+    """Resolve the same as a quota counts it, which knows no units of a card.
+
+    Cores that are asked as a part of each card are percent, as they are asked.
+    """
+    needed = share_needed(cards, request)
+    if not request.cores_of_card:
+        return needed
+    percent = np.broadcast_to(np.int64(request.core_percent), cards.exists.shape)
+    return replace(needed, cores=percent)
 
 
 def _memory(cards: Cards, request: ContainerRequest) -> Int64s:

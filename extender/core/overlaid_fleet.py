@@ -135,14 +135,9 @@ class _OverlaidKindFleet(KindFleet):
         fleets = self._over, self._under
         return joined_ranges(*(fleet.share_ranges(request) for fleet in fleets))
 
-    def held_cores(
-        self,
-        node_name: NodeName,
-        without: Holding | None = None,
-        beside: Sequence[Holding] = (),
-    ) -> CoresOf:
+    def held_cores(self, node_name: NodeName, without: Holding | None) -> CoresOf:
         """Tell which cores are held; see `KindFleet.held_cores`."""
-        return self._fleet_with(node_name).held_cores(node_name, without, beside)
+        return self._fleet_with(node_name).held_cores(node_name, without)
 
     def links(self, node_name: NodeName) -> Int64s | None:
         """Tell how closely one node's cards are linked; see `KindFleet.links`."""

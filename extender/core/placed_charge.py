@@ -14,7 +14,7 @@ from extender.core.cards import Cards
 from extender.core.mig import NO_INSTANCE
 from extender.core.mig_placement import Taken
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
-from extender.core.needs import share_needed
+from extender.core.needs import share_charged
 from extender.core.placement import Placement
 
 
@@ -64,12 +64,9 @@ _DIMENSIONS: Final = (SLOTS, MEMORY, CORES)
 
 
 def _amounts(cards: Cards, asked: ContainerRequest) -> tuple[Int64s, Int64s, Int64s]:
-    """Give a share's slots, MiB and percent; a quota knows no units of a card."""
-    needed = share_needed(cards, asked)
-    cores = needed.cores
-    if asked.cores_of_card:
-        cores = np.broadcast_to(np.int64(asked.core_percent), cores.shape)
-    return needed.slots, needed.memory_mib, cores
+    """Give a share's slots, MiB and percent, in the order of `_DIMENSIONS`."""
+    needed = share_charged(cards, asked)
+    return needed.slots, needed.memory_mib, needed.cores
 
 
 def _taken(

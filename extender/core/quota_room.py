@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from extender.core.kinds import Kind
+from extender.core.kinds import Kind, RequestRule
 from extender.core.model import KindWord, Usage
 from extender.core.quota_scopes import QuotaTraits, ScopeRequirement
 from extender.core.reasons import Reason
@@ -29,17 +29,6 @@ class QuotaDimension(StrEnum):
             case QuotaDimension.CORES:
                 return usage.core_percent
 
-    @property
-    def unit(self) -> str:
-        """What one of it is, for people."""
-        match self:
-            case QuotaDimension.COUNT:
-                return "devices"
-            case QuotaDimension.MEMORY:
-                return "MiB"
-            case QuotaDimension.CORES:
-                return "% of cores"
-
 
 def dimension_of(kind: Kind, resource: str) -> QuotaDimension | None:
     """Tell what a resource of a kind counts; None for a percentage of memory.
@@ -54,6 +43,28 @@ def dimension_of(kind: Kind, resource: str) -> QuotaDimension | None:
     }.get(resource)
 
 
+def unit_of(kind: Kind, dimension: QuotaDimension) -> str:
+    """Say what one of a dimension is of a kind, for people.
+
+    Example:
+        >>> from extender.core.kinds import NVIDIA
+        >>> unit_of(NVIDIA, QuotaDimension.CORES)
+        '% of cores'
+    """
+    match dimension:
+        case QuotaDimension.COUNT:
+            return "slots" if RequestRule.PROFILE in kind.rules else "devices"
+        case QuotaDimension.MEMORY:
+            return "MiB"
+        case QuotaDimension.CORES if kind.whole_card_cores == _PERCENT:
+            return "% of cores"
+        case QuotaDimension.CORES:
+            return f"cores ({kind.whole_card_cores} a device)"
+
+
+_PERCENT: Final = 100
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaLimit:
     """One key of a quota that is enforced here.
@@ -62,14 +73,16 @@ class QuotaLimit:
         key: As the object has it, such as ``limits.nvidia.com/gpumem``.
         kind: Of device.
         dimension: What it counts.
-        most: The limit: devices, MiB after the memory factor, or percent. None where
-            it cannot be read: then no pod that needs any of it is placed.
+        unit: What one of it is; see `unit_of`.
+        most: The limit; memory in MiB, after the memory factor. None where it cannot be
+            read: then no pod that needs any of it is placed.
         problem: Why it cannot be read.
     """
 
     key: str
     kind: KindWord
     dimension: QuotaDimension
+    unit: str
     most: int | None
     problem: str = ""
 
@@ -135,8 +148,8 @@ class Shortage:
         name, limit = f"quota {self.quota_name}: {self.limit.key}", self.limit
         if limit.most is None:
             return f"{name}: {limit.problem}"
-        unit = limit.dimension.unit
-        return f"{name}: needs {self.needed}, {self.used} of {limit.most} {unit} used"
+        held = f"{self.used} of {limit.most} {limit.unit} used"
+        return f"{name}: needs {self.needed}, {held}"
 
     @property
     def reason(self) -> Reason:
@@ -188,9 +201,8 @@ class QuotaRoom:
         already, or cannot be read.
 
         Example:
-            >>> limit = QuotaLimit(
-            ...     "limits.nvidia.com/gpumem", "NVIDIA", QuotaDimension.MEMORY, 10_000
-            ... )
+            >>> key, memory = "limits.nvidia.com/gpumem", QuotaDimension.MEMORY
+            >>> limit = QuotaLimit(key, "NVIDIA", memory, "MiB", 10_000)
             >>> room = QuotaRoom((LimitUse("q", limit, 6_000),))
             >>> [str(each) for each in room.shortages(Usage(1, 4_001))]
             ['quota q: limits.nvidia.com/gpumem: needs 4001, 6000 of 10000 MiB used']

@@ -113,7 +113,7 @@ def several_whole(request: ContainerRequest, asking: Asking) -> ContainerRequest
     if not asking.takes_several:
         return request
     kind, claim = asking.kind, asking.claim
-    largest = kind.memory_sizes[-1].memory_mib // kind.memory_factor
+    largest = kind.memory_sizes[-1].memory_mib // kind.unit_mib
     for resource, amount, most in (
         (kind.memory_resource, claim.memory, largest * request.count),
         (kind.core_resource, claim.cores, kind.whole_card_cores * request.count),
@@ -166,7 +166,7 @@ def memory_listed(request: ContainerRequest, asking: Asking) -> ContainerRequest
     kind = asking.kind
     sizes = [each.memory_mib for each in kind.memory_sizes]
     if request.memory_mib not in sizes:
-        known = ", ".join(str(size // kind.memory_factor) for size in sizes)
+        known = ", ".join(str(size // kind.unit_mib) for size in sizes)
         raise asking.refused(
             kind.memory_resource,
             asking.claim.memory,
@@ -190,7 +190,7 @@ def memory_raised(request: ContainerRequest, asking: Asking) -> ContainerRequest
     if wanted is None:
         return replace(request, memory_mib=kind.whole_card_mib, memory_percent=0)
     if wanted > kind.most_memory_mib:
-        factor = max(kind.memory_factor, 1)
+        factor = kind.unit_mib
         raise asking.refused(
             kind.memory_resource,
             asking.claim.memory,

@@ -128,7 +128,7 @@ def _memory(
     claim: ResourceClaim, kind: Kind, container_name: str
 ) -> tuple[int | None, int]:
     """Give MiB, or None and the percentage that counts instead."""
-    factor = max(kind.memory_factor, 1)
+    factor = kind.unit_mib
     memory = claim.memory or 0
     if not 0 <= memory <= MAX_INT32 // factor:
         bare = kind.memory_notation is MemoryNotation.GIB_OR_BYTES

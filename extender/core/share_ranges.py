@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from extender.core.arrays import CORES, MEMORY
 from extender.core.cards import Cards
 from extender.core.model import ContainerRequest, PodRequest, Usage
-from extender.core.needs import share_needed
+from extender.core.needs import share_charged
 from extender.core.placement import open_cards
 
 
@@ -34,7 +34,7 @@ def share_ranges(
     """Look at every card that no rule refuses to the pod whatever its use.
 
     A card in MIG mode gives an instance with at least what is asked, and at most what
-    the card has. Cores that are asked as a part of each card are told as asked.
+    the card has.
 
     Cost: a pass over (W, N) arrays for the rules of cards, and one for each request
     that differs.
@@ -43,14 +43,13 @@ def share_ranges(
     is_mig = is_open & cards.is_mig if cards.has_mig else None
     found = {}
     for asked in dict.fromkeys(request.containers):
-        needed = share_needed(cards, asked)
+        needed = share_charged(cards, asked)
         serves = is_open & (needed.slots > 0)
         if not asked.count or not serves.any():
             continue
-        cores = needed.cores[serves]
-        if asked.cores_of_card:
-            cores = cores * 0 + asked.core_percent
-        amounts = (needed.slots[serves], needed.memory_mib[serves], cores)
+        amounts = [
+            each[serves] for each in (needed.slots, needed.memory_mib, needed.cores)
+        ]
         most = Usage(*[int(each.max()) for each in amounts])
         if is_mig is not None and is_mig.any():
             most = most.largest(

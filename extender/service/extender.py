@@ -357,9 +357,8 @@ class Extender:
         """Do, until cancelled, all that is due by time and not by a request.
 
         Find out what became of Bindings that no event shows; hand over the leases of
-        namespaces; touch refused pods that
-        kube-scheduler should try again; audit, and tell which cards are overfull; ask
-        device plugins to register.
+        namespaces; touch refused pods that kube-scheduler should try again; audit, and
+        tell which cards are overfull; ask device plugins to register.
         """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._binder.settle_forever())
@@ -399,7 +398,7 @@ class Extender:
         )
         show(
             "overfull_cards_seen",
-            "Times that a card became overfull, by cause. Placed is a fault.",
+            "Times that a card became overfull, by cause. Placed: bound without room.",
             lambda: {each.value: ledger.overfull.seen.get(each, 0) for each in Cause},
             "cause",
             family=CounterMetricFamily,

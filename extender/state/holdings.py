@@ -1,5 +1,6 @@
 """What one pod counts for, by what the API shows of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from itertools import chain, zip_longest
@@ -12,6 +13,7 @@ from extender.core.model import (
     Allocation,
     DeviceUUID,
     KindWord,
+    Lifetime,
     NodeName,
     Pod,
     PodPhase,
@@ -275,7 +277,7 @@ def _charged(
     released = {share.device_uuid: None for share in named}.keys() - charge.keys()
     cores: dict[DeviceUUID, int] = {}
     if any(share.cores for share in named):
-        cores = _held_cores(pod, charged_by, release)
+        cores = _held_cores(lifetimes, charged_by, released_inits)
         for device_uuid, bits in cores.items():
             least = Usage(core_percent=bits.bit_count())
             charge[device_uuid] = charge.get(device_uuid, NOTHING).largest(least)
@@ -293,19 +295,18 @@ def _charged(
 
 
 def _held_cores(
-    pod: Pod, charged_by: tuple[Allocation, ...], release: Release
+    lifetimes: Sequence[Lifetime],
+    charged_by: tuple[Allocation, ...],
+    released_inits: int,
 ) -> dict[DeviceUUID, int]:
-    """Tell which cores it can still hold by any of its allocations, as bits.
+    """Tell which cores a pod can still hold by any of its allocations, as bits.
 
     They may be more than its largest phase counts where others chose them.
     """
-    if pod.status.is_finished:
-        return {}
-    released = released_init_count(pod.lifetimes, pod.status, release)
     found: dict[DeviceUUID, int] = {}
     for allocation in charged_by:
         for device_uuid, bits in held_cores(
-            pod.lifetimes, allocation, released
+            lifetimes, allocation, released_inits
         ).items():
             found[device_uuid] = found.get(device_uuid, 0) | bits
     return found

@@ -132,7 +132,7 @@ def _whole_devices(
     """Name what whole devices have together: kubelet asks the plugin for as much."""
     if request.count == 1 and claim.memory:
         return claim
-    largest = kind.memory_sizes[-1].memory_mib // max(kind.memory_factor, 1)
+    largest = kind.memory_sizes[-1].memory_mib // kind.unit_mib
     return replace(
         claim,
         memory=largest * request.count if kind.memory_resource else None,
@@ -152,7 +152,7 @@ def _raised_memory(
     claim: ResourceClaim, request: ContainerRequest, kind: Kind
 ) -> ResourceClaim:
     """Name the memory that the container gets, where its unit can say it."""
-    units, rest = divmod(request.memory_mib or 0, max(kind.memory_factor, 1))
+    units, rest = divmod(request.memory_mib or 0, kind.unit_mib)
     if kind.memory_resource is None or not units or rest:
         return claim
     return replace(claim, memory=units)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
-from extender.core.arrays import CORES
+from extender.core.arrays import CORES, Int64s
 from extender.core.budget import SearchCounts, StepBudget
 from extender.core.cards import Cards
 from extender.core.core_bits import with_cores
@@ -53,7 +53,7 @@ def choose_devices(
     return _joined(
         pod,
         [
-            _chosen_within(fleet, request, node_name, own, nominated, rooms=rooms)
+            _chosen(fleet, request, node_name, own, nominated, rooms=rooms)
             for request in pod.asking
         ],
     )
@@ -77,7 +77,7 @@ def expected_devices(
     """
     found: list[Allocation | None] = []
     for request in pod.asking:
-        allocation = _chosen(fleet, request, node_name, None, nominated)
+        allocation = _chosen(fleet, request, node_name, None, nominated, rooms=NO_ROOMS)
         cards = fleet.of(request.kind).node(node_name)
         if allocation is None and cards is not None:
             allocation = _fitted(cards.at_zero_usage(), request, fleet.searches)
@@ -96,7 +96,7 @@ def _joined(pod: Pod, of_kinds: Sequence[Allocation | None]) -> Allocation | Non
     )
 
 
-def _chosen_within(
+def _chosen(
     fleet: Fleet,
     request: PodRequest,
     node_name: NodeName,
@@ -106,41 +106,41 @@ def _chosen_within(
     rooms: QuotaRooms,
 ) -> Allocation | None:
     """Choose by the policy; where that comes to too much, what stays within quotas."""
-    chosen = _chosen(fleet, request, node_name, own, nominated)
-    room = rooms.get(request.kind)
-    if chosen is None or room is None or stays_within(room, request, chosen):
-        return chosen
-    cards = fleet.of(request.kind).node(node_name, own, nominated)
-    if cards is None:
-        return None
-    placement = placed_within(cards, request, room, fleet.searches)
-    return None if placement is None else allocation_of(cards, request, placement)
-
-
-def _chosen(
-    fleet: Fleet,
-    request: PodRequest,
-    node_name: NodeName,
-    own: Holding | None,
-    nominated: Sequence[Holding],
-) -> Allocation | None:
     of_kind = fleet.of(request.kind)
     cards = of_kind.node(node_name, own, nominated)
     if cards is None:
         return None
-    if request.device_policy.is_topology_aware:
-        links = of_kind.links(node_name)
-        if links is not None:
-            linked = place(cards, request, links=links)
-            if linked.fits[0]:
-                return allocation_of(cards, request, linked)
-            # The best links for one container may leave too little for another.
-    fitted = _fitted(cards, request, fleet.searches)
-    if fitted is None or not request.tells_cores_apart:
-        return fitted
+    is_topology_aware = request.device_policy.is_topology_aware
+    links = of_kind.links(node_name) if is_topology_aware else None
+    chosen = _by_policy(cards, request, links, fleet.searches)
+    room = rooms.get(request.kind)
+    if chosen and room is not None and not stays_within(room, request, chosen):
+        placement = placed_within(cards, request, room, fleet.searches)
+        chosen = allocation_of(cards, request, placement) if placement else None
+    if chosen is None or not request.tells_cores_apart:
+        return chosen
     held = of_kind.held_cores(node_name, own)
     cores_per_device = int(cards.capacity[CORES, :, 0].max())
-    return with_cores(fitted, request.lifetimes, held, cores_per_device)
+    return with_cores(chosen, request.lifetimes, held, cores_per_device)
+
+
+def _by_policy(
+    cards: Cards, request: PodRequest, links: Int64s | None, searches: SearchCounts
+) -> Allocation | None:
+    """Choose on the one node that `cards` is; cores are counted, and not told apart.
+
+    Args:
+        cards: The node.
+        request: Of the pod.
+        links: How closely its cards are linked; None where that does not matter.
+        searches: Counts what searches take.
+    """
+    if links is not None:
+        linked = place(cards, request, links=links)
+        if linked.fits[0]:
+            return allocation_of(cards, request, linked)
+        # The best links for one container may leave too little for another.
+    return _fitted(cards, request, searches)
 
 
 def _fitted(

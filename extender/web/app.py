@@ -34,8 +34,8 @@ EXTENDER: Final = web.AppKey("extender", Extender)
 JSON: Final = "application/json"
 
 
-class PodIntake(Protocol):
-    """A cluster that takes pods over HTTP: the embedded one."""
+class PodCreator(Protocol):
+    """A cluster in which pods are created over HTTP: the embedded one."""
 
     async def add_pod(self, content: bytes) -> Pod:
         """Create a pod from its JSON or YAML text."""
@@ -47,7 +47,7 @@ class PodIntake(Protocol):
 def build_app(
     extender: Extender,
     settings: HttpSettings,
-    intake: PodIntake | None = None,
+    intake: PodCreator | None = None,
     listener: Listener | None = None,
 ) -> web.Application:
     """Put the routes of a listener together.
@@ -103,7 +103,7 @@ _ROUTES_OF: Final[Mapping[Part, Callable[[web.Application], None]]] = {
 """What adds the routes of each part."""
 
 
-_INTAKE: Final[web.AppKey[PodIntake]] = web.AppKey("intake", PodIntake)
+_INTAKE: Final[web.AppKey[PodCreator]] = web.AppKey("intake", PodCreator)
 _NODE_LISTS: Final = web.AppKey("node_lists", NodeLists)
 _POD_LIMIT_BYTES: Final = web.AppKey("pod_limit_bytes", int)
 

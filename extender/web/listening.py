@@ -15,7 +15,7 @@ from aiohttp import web
 from extender.errors import SettingsError
 from extender.service import Extender
 from extender.settings import HttpSettings, Listener, Part
-from extender.web.app import PodIntake, build_app
+from extender.web.app import PodCreator, build_app
 from extender.web.connections import Connection, Room
 from extender.web.tls import listening_context
 
@@ -25,7 +25,7 @@ _TLS_CLOSE_SECONDS: Final = 5.0
 """How long a client may take to agree that a TLS connection is closed."""
 
 
-class Doors:
+class OpenListeners:
     """All listeners of a process, open."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Doors:
         }
 
     async def open(
-        self, extender: Extender, settings: HttpSettings, intake: PodIntake | None
+        self, extender: Extender, settings: HttpSettings, intake: PodCreator | None
     ) -> None:
         """Listen on every address, or on none.
 
@@ -67,14 +67,14 @@ class Doors:
 
 @asynccontextmanager
 async def served(
-    extender: Extender, settings: HttpSettings, intake: PodIntake | None = None
-) -> AsyncIterator[Doors]:
+    extender: Extender, settings: HttpSettings, intake: PodCreator | None = None
+) -> AsyncIterator[OpenListeners]:
     """Serve on every address; closed at the end, if not before.
 
     Raises:
-        SettingsError: As `Doors.open`.
+        SettingsError: As `OpenListeners.open`.
     """
-    doors = Doors()
+    doors = OpenListeners()
     try:
         await doors.open(extender, settings, intake)
         yield doors

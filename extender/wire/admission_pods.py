@@ -39,13 +39,14 @@ MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _LONGEST_NAME: Final = 253
 _LONGEST_SHOWN: Final = 80
 
-_OF_ANY_KIND: Final = (
+_WRITTEN_AT_BIND: Final = (
     NODE_ANNOTATION,
     TIME_ANNOTATION,
     PHASE_ANNOTATION,
     BIND_TIME_ANNOTATION,
     EXCLUSIVE_ANNOTATION,
 )
+"""Whatever the kind; besides, there are `Kinds.of_allocations`."""
 
 
 def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdmit:
@@ -66,7 +67,7 @@ def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdm
         return PodToAdmit(full_name=full_name, containers=())
     annotations = annotation_texts(metadata)
     labels = object_at(metadata, "labels", "metadata")
-    written = [name for name in _written_at_bind(kinds) if name in annotations]
+    owned = (*_WRITTEN_AT_BIND, *sorted(kinds.of_allocations))
     return PodToAdmit(
         full_name=full_name,
         containers=tuple(_container(one, annotations, kinds) for one in _placed(spec)),
@@ -74,7 +75,7 @@ def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdm
         node_name=optional_text_at(spec, "nodeName", "spec"),
         runtime_class_name=optional_text_at(spec, "runtimeClassName", "spec"),
         annotations=annotations,
-        written_at_bind=tuple(written),
+        written_at_bind=tuple([name for name in owned if name in annotations]),
         opts_out=labels.get(OPT_OUT_LABEL) == OPT_OUT_VALUE,
         is_mirror=MIRROR_ANNOTATION in annotations,
         warnings=tuple(misnamed_annotations(annotations, kinds)),
@@ -97,17 +98,6 @@ def shown_name(metadata: JsonObject) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
-def _written_at_bind(kinds: Iterable[Kind]) -> Iterator[str]:
-    yield from _OF_ANY_KIND
-    for kind in kinds:
-        names = (
-            kind.to_allocate_annotation,
-            kind.allocated_annotation,
-            kind.mig_annotation,
-        )
-        yield from filter(None, names)
-
-
 def _placed(spec: JsonObject) -> Iterator[tuple[DeclaredContainer, ContainerPlace]]:
     counts = {"initContainers": 0, "containers": 0}
     for one in declared_containers(spec):
@@ -128,7 +118,7 @@ def _container(
     unreadable: set[KindWord] = set()
     priorities: dict[KindWord, int] = {}
     problems: list[str] = []
-    for kind in kinds if amounts.names_any else ():
+    for kind in _named(amounts, kinds):
         claim, is_whole = _claim(amounts, kind, annotations)
         if claim.names_any or not is_whole:
             claims[kind.type_word] = claim
@@ -152,6 +142,24 @@ def _container(
         env=_environment(one),
         problems=tuple(problems),
     )
+
+
+def _named(amounts: Amounts, kinds: Iterable[Kind]) -> Iterator[Kind]:
+    """List the kinds of which a container names anything.
+
+    To read what is not named of every kind takes seconds where there are thousands of
+    containers.
+    """
+    named = frozenset(amounts.names)
+    for kind in kinds if named else ():
+        if not named.isdisjoint(_names_of(kind)):
+            yield kind
+
+
+def _names_of(kind: Kind) -> tuple[str, ...]:
+    """Give every resource of a kind that is looked at here."""
+    priority = kind.admission.priority_resource
+    return kind.resources if priority is None else (*kind.resources, priority)
 
 
 def _claim(
@@ -189,8 +197,7 @@ def _unequal(one: DeclaredContainer, amounts: Amounts, kind: Kind) -> Iterator[s
 
     Source: ValidateContainerResourceRequirements in k8s.io/kubernetes.
     """
-    named = (*kind.resources, kind.admission.priority_resource)
-    for resource in filter(None, named):
+    for resource in _names_of(kind):
         if resource not in amounts.requests:
             continue
         asked = amounts.requests[resource]

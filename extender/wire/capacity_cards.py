@@ -60,7 +60,7 @@ def cards_by_capacity(
     _check_cores(capacity, cards, count)
     memory_mib = cards.memory_mib
     if cards.memory_resource is not None:
-        total = _amount(capacity, cards.memory_resource) * max(kind.memory_factor, 1)
+        total = _amount(capacity, cards.memory_resource) * kind.unit_mib
         memory_mib = min(total // count, MAX_INT32)
     uuids = [
         DeviceUUID(cards.id_pattern.format(node=node_name, index=index))

@@ -11,6 +11,7 @@ from extender.core.quota_room import (
     QuotaLimit,
     ShownKey,
     dimension_of,
+    unit_of,
 )
 from extender.core.quota_scopes import QuotaScope, ScopeOperator, ScopeRequirement
 from extender.errors import BadObject, BadQuantity
@@ -103,21 +104,21 @@ def _text(value: object) -> str:
 def _limit(
     key: str, value: object, kind: Kind, dimension: QuotaDimension
 ) -> QuotaLimit:
+    word, unit = kind.type_word, unit_of(kind, dimension)
     try:
-        return QuotaLimit(
-            key, kind.type_word, dimension, _amount(key, value, kind, dimension)
-        )
+        amount = _amount(key, value, kind, dimension)
     except BadQuantity as error:
         problem = (
             f"{error.value!r} is not {error.expected}; until it is, no pod that needs "
             "any of it is placed"
         )
-        return QuotaLimit(key, kind.type_word, dimension, None, problem)
+        return QuotaLimit(key, word, dimension, unit, None, problem)
+    return QuotaLimit(key, word, dimension, unit, amount)
 
 
 def _amount(key: str, value: object, kind: Kind, dimension: QuotaDimension) -> int:
     if dimension is QuotaDimension.MEMORY:
-        amount = parse_memory(value, kind, key) * max(kind.memory_factor, 1)
+        amount = parse_memory(value, kind, key) * kind.unit_mib
     else:
         amount = parse_whole(value, key)
     if amount < 0:

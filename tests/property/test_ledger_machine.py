@@ -702,7 +702,7 @@ class Machine(RuleBasedStateMachine):
     ) -> None:
         """New, changed or repeated."""
         key = "limits.nvidia.com/gpumem"
-        limit = QuotaLimit(key, GPU, QuotaDimension.MEMORY, most)
+        limit = QuotaLimit(key, GPU, QuotaDimension.MEMORY, "MiB", most)
         self.happens(QuotaSeen(Quota("default", name, tuple(scopes), (limit,))))
 
     @rule(name=st.sampled_from(["q1", "q2"]))

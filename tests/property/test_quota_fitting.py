@@ -73,7 +73,9 @@ def room(**most: int) -> QuotaRoom:
     return QuotaRoom(
         tuple(
             LimitUse(
-                "q", QuotaLimit(f"limits.{name}", GPU, QuotaDimension(name), amount), 0
+                "q",
+                QuotaLimit(f"limits.{name}", GPU, QuotaDimension(name), "", amount),
+                0,
             )
             for name, amount in most.items()
         )

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from extender.runtime import EmbeddedExtender, embed
 from extender.settings import HttpSettings, Part, Settings
-from extender.web.listening import Doors, served
+from extender.web.listening import OpenListeners, served
 from tests.builders import Json, NodeBuilder, PodBuilder
 from tests.web.conftest import listed
 
@@ -23,7 +23,7 @@ PATIENCE_SECONDS: Final = 30.0
 class Served:
     """An embedded extender behind its listeners."""
 
-    doors: Doors
+    doors: OpenListeners
     embedded: EmbeddedExtender
     callers: list["Caller"] = field(default_factory=list)
 

@@ -33,7 +33,9 @@ LARGE = card("GPU-l", index=2, memory=40_000)
 
 def room(most: int | None, used: int = 0) -> dict[str, QuotaRoom]:
     """Leave a pod so much memory."""
-    limit = QuotaLimit("limits.x", GPU, QuotaDimension.MEMORY, most, "unreadable")
+    limit = QuotaLimit(
+        "limits.x", GPU, QuotaDimension.MEMORY, "MiB", most, "unreadable"
+    )
     return {GPU: QuotaRoom((LimitUse("q", limit, used),))}
 
 

@@ -13,6 +13,7 @@ from extender.errors import BadObject
 from extender.wire.pods import PodReader
 from extender.wire.resource_quota import read_quota
 from tests.builders import Json, pod
+from tests.shipped import SHIPPED
 
 DCU = Kind(
     type_word="DCU",
@@ -62,6 +63,25 @@ def test_gib_or_bytes() -> None:
     for text, mib in (("4", 4096), ("512Mi", 512)):
         obj = {"metadata": {"name": "q"}, "spec": {"hard": {MEM: text}}}
         assert [each.most for each in read_quota(obj, Kinds([sgpu])).limits] == [mib]
+
+
+@pytest.mark.parametrize(
+    ("resource", "unit"),
+    [
+        ("nvidia.com/gpu", "devices"),
+        ("nvidia.com/gpumem", "MiB"),
+        ("nvidia.com/gpucores", "% of cores"),
+        ("enflame.com/drs-gcu", "slots"),
+        ("enflame.com/gcu-memory", "MiB"),
+        ("mthreads.com/sgpu-core", "cores (16 a device)"),
+        ("aws.amazon.com/neuroncore", "cores (2 a device)"),
+    ],
+)
+def test_unit(resource: str, unit: str) -> None:
+    """It is that of the kind's resource: not all count cores in percent."""
+    obj = {"metadata": {"name": "q"}, "spec": {"hard": {f"limits.{resource}": "8"}}}
+    (limit,) = read_quota(obj, Kinds(SHIPPED.values())).limits
+    assert limit.unit == unit
 
 
 def test_keys_of_the_api_server_are_shown() -> None:
