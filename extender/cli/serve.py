@@ -19,7 +19,13 @@ from extender.cli.options import (
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
 from extender.core.holding import Holding
-from extender.core.model import Pod, Policy, Release, UnreadableAllocation
+from extender.core.model import (
+    KindWord,
+    Pod,
+    Policy,
+    Release,
+    UnreadableAllocation,
+)
 from extender.core.policies import Burst
 from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
@@ -284,7 +290,19 @@ def _troubles_of(ledger: Ledger, pod: Pod, standing: Standing) -> Iterator[str]:
     elif isinstance(pod.allocation, UnreadableAllocation):
         yield pod.allocation.problem
     elif standing.holding is not None:
+        for word in _unallocated_kinds(pod):
+            yield f"asks for {word} but has no allocation of it; not charged for that"
         yield from _troubles_with_cards(ledger, standing.holding)
+
+
+def _unallocated_kinds(pod: Pod) -> list[KindWord]:
+    """List the kinds that a bound pod asks for, where it has rows of others only."""
+    if pod.node_name is None or pod.allocation is None:
+        return []
+    if isinstance(pod.allocation, UnreadableAllocation):
+        return []
+    held = {share.kind for row in pod.allocation for share in row}
+    return [request.kind for request in pod.asking if request.kind not in held]
 
 
 def _troubles_with_cards(ledger: Ledger, holding: Holding) -> Iterator[str]:

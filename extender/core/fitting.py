@@ -6,7 +6,7 @@ it may have left room: there `extender.core.search` looks for them, node by node
 `extender.core.instance_search` where cards are in MIG mode.
 
 Outside the search are containers that get several cards in a row, and how cards are
-linked.
+linked. Where other rows might do, the node is undecided.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,9 +49,10 @@ class Fit:
     """What came of fitting one pod on N nodes.
 
     Attributes:
-        placement: Of all nodes. Where the search ran out of steps, the node is refused
-            as a whole by `Reason.SEARCH_EXHAUSTED`. Where it proved that nothing fits,
-            the reasons are those that choosing card by card met.
+        placement: Of all nodes. Where the search ran out of steps, or could not be
+            made, the node is refused as a whole by `Reason.SEARCH_EXHAUSTED`. Where it
+            proved that nothing fits, the reasons are those that choosing card by card
+            met.
         is_cut_short: bool (N,); undecided only since other nodes took the steps: asked
             again, it may be decided.
     """
@@ -61,7 +62,7 @@ class Fit:
 
     @property
     def is_undecided(self) -> Mask:
-        """Where the search ran out of steps: bool (N,)."""
+        """Where nobody knows whether another choice would do: bool (N,)."""
         exhausted: Mask = self.placement.node_codes == CODES[Reason.SEARCH_EXHAUSTED]
         return exhausted
 
@@ -110,11 +111,15 @@ def search_refused(
         budget: For the search.
     """
     is_cut_short = np.zeros(cards.node_count, np.bool_)
-    if request.wants_neighbours:
-        return Fit(placement, is_cut_short)
     columns = worth_a_search(cards, request, placement, refused)
     if not columns.size:
         return Fit(placement, is_cut_short)
+    if request.wants_neighbours:
+        # Other rows are not tried, so nobody knows that none would do.
+        placing = _Placing(cards, request, placement)
+        placing.give_up(columns)
+        budget.counts.exhausted += len(columns)
+        return Fit(placing.placement, is_cut_short)
     has_instances = have_instances(cards, request, columns)
     placing = _Placing(cards, request, placement)
     for some, answer in _searched(cards, request, columns[~has_instances], budget):

@@ -131,16 +131,23 @@ def _several_containers(
     """Tell that more containers ask than the kind's plugin can be told of."""
     if not kind.serves_one_container:
         return None
-    asking = [
-        one.container.name for one, count in zip(declared, counts, strict=True) if count
-    ]
+    asking = [one for one, count in zip(declared, counts, strict=True) if count]
     if len(asking) == 1:
         return None
-    names = " and ".join(repr(name) for name in asking[:2])
+    names = " and ".join(repr(one.container.name) for one in asking[:2])
+    resources = " and ".join(
+        dict.fromkeys(_first_named(one, kind) for one in asking[:2])
+    )
     return (
-        f"containers {names}: both ask for {kind.count_resource}, and its device "
+        f"containers {names}: both ask for {resources}, and its device "
         "plugin is told the cards of one container of a pod"
     )
+
+
+def _first_named(one: DeclaredContainer, kind: Kind) -> str:
+    """Give the resource of a kind by which a container asks; the count comes first."""
+    names = set(Amounts(one).names)
+    return next(name for name in kind.resources if name in names)
 
 
 def _devices_beside_cores(

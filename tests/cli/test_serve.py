@@ -23,6 +23,7 @@ from tests.cli.command import (
     listed,
     subprocess_of,
 )
+from tests.shipped import SHIPPED_FILE
 from tests.web.scheduler import arguments, binding
 
 SECONDS: Final = 15
@@ -206,6 +207,21 @@ def test_summary_names_what_needs_a_person(tmp_path: Path) -> None:
             for name in ("default/stranger", "default/damaged", "broken")
             if name not in text
         ] == []
+
+
+def test_summary_names_kinds_without_an_allocation(tmp_path: Path) -> None:
+    """A pod of two kinds that has rows of one is charged for that one alone."""
+    shown = pod("half").app("a", gpu=1, gpumem=100).on("n1").phase("Running")
+    half = shown.holding("GPU-a,NVIDIA,100,0:;").build()
+    half["spec"]["containers"][0]["resources"]["limits"]["vastaitech.com/va"] = "1"
+    file = tmp_path / "cluster.json"
+    file.write_text(listed(node("n1").gpu("GPU-a"), half))
+    options = ["--device-config", str(SHIPPED_FILE)]
+    with serving(file, options=options) as (_, _, printed):
+        text = "".join(printed)
+        expected = "asks for Vastai but has no allocation of it; not charged for that"
+        assert f"default/half on n1: {expected}" in text
+        assert "asks for NVIDIA" not in text
 
 
 def test_port_that_is_taken() -> None:

@@ -18,8 +18,10 @@ _NUMBER: Final = re.compile(r"[0-9]{1,10}")
 _NAME: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 _RESOURCE: Final = re.compile(rf"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/{_NAME}")
 _WORD: Final = re.compile(_NAME)
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 _LONGEST_RESOURCE: Final = 253 + 1 + 63
+_LONGEST_OBJECT_NAME: Final = 253
 _LONGEST_WORD: Final = 43
 """``<word>-devices-to-allocate`` is the name of an annotation, of 63 at most."""
 
@@ -86,6 +88,20 @@ class Block:
             self._wrong(value, name, "a resource's name, such as nvidia.com/gpu")
             return None
         self.problems.claim(value, self.key(name), text, "resource")
+        return text
+
+    def object_name(self, name: str) -> str:
+        """Read the name of a Kubernetes object; empty where it is missing.
+
+        The API server would refuse every pod that is given any other.
+        """
+        text = self.text(name)
+        value = self.value(name)
+        if not text or value is None:
+            return ""
+        if not _OBJECT_NAME.fullmatch(text) or len(text) > _LONGEST_OBJECT_NAME:
+            self._wrong(value, name, "an object's name: a-z, 0-9, `-` and `.`")
+            return ""
         return text
 
     def word(self, name: str, *, is_needed: bool) -> str:

@@ -32,7 +32,7 @@ def nvidia_kinds(block: Block) -> Iterator[Kind]:
         priority_resource=block.resource("resourcePriorityName"),
         overwrites_env=block.flag("overwriteEnv"),
         core_policy=block.choice("gpuCorePolicy", "default", "force", "disable"),
-        runtime_class_name=block.text("runtimeClassName"),
+        runtime_class_name=block.object_name("runtimeClassName"),
     )
     kind = replace(
         NVIDIA,

@@ -13,6 +13,7 @@ from extender.core.kinds import (
     ServedBy,
     SideAnnotations,
 )
+from extender.core.model import MAX_INT32
 from extender.wire.device_config.block import Block
 from extender.wire.device_config.nvidia import named
 
@@ -292,7 +293,7 @@ def vnpu_kinds(block: Block, *, is_software_everywhere: bool) -> Iterator[Kind]:
             RequestRule.MEMORY_RAISED,
             RequestRule.SEVERAL_NOT_SLICED,
         ),
-        memory_sizes=_templates(block),
+        memory_sizes=_templates(block, whole),
         whole_card_mib=whole,
         most_memory_mib=max(block.number("memoryCapacity", default=whole), whole),
         admission=Admission(
@@ -300,18 +301,22 @@ def vnpu_kinds(block: Block, *, is_software_everywhere: bool) -> Iterator[Kind]:
             amounts=WrittenAmounts.RAISED_MEMORY,
             hidden_env=("ASCEND_VISIBLE_DEVICES", ""),
             overwrites_env=block.flag("overwriteEnv"),
-            runtime_class_name=block.text("runtimeClassName"),
+            runtime_class_name=block.object_name("runtimeClassName"),
         ),
     )
     yield from named(block, kind, "resourceName")
 
 
-def _templates(block: Block) -> tuple[MemorySize, ...]:
+def _templates(block: Block, whole_mib: int) -> tuple[MemorySize, ...]:
+    """List what a device can be cut into; no part is larger than the device.
+
+    Who asks for less than such a part would be raised to it, and fit nowhere.
+    """
     sizes = []
     for template in block.blocks("templates"):
         template.skip("aiCore", "aiCPU")
         name = template.text("name")
-        memory_mib = template.number("memory", least=1)
+        memory_mib = template.number("memory", least=1, most=whole_mib or MAX_INT32)
         if not name:
             template.missing("name", "what the plugin calls it")
         if template.value("memory") is None:

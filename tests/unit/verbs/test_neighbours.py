@@ -111,3 +111,30 @@ def test_devices_are_neighbours(
         assert not any(
             share.cores & 0b01 for share in chosen[0] if share.device_uuid in used
         )
+
+
+def test_rows_that_were_not_tried_are_not_called_hopeless() -> None:
+    """Of 7 devices without the third, 1, 2 and 3 fit as 3, (0, 1) and (4, 5, 6)."""
+    amounts = {DEVICES: "7", CORES: "14"}
+    node = decode_node(
+        {
+            "metadata": {
+                "name": N1,
+                "labels": {"node.kubernetes.io/instance-type": "inf2.48xlarge"},
+                "annotations": {"hami.io/device-cordon": "n1-AWSNeuron-2"},
+            },
+            "status": {"capacity": amounts, "allocatable": amounts},
+        },
+        [NEURON],
+    )
+    made = pod("p").app("a").app("b").app("c").build()
+    for container, cores in zip(made["spec"]["containers"], (2, 4, 6), strict=True):
+        container["resources"] = {"limits": {CORES: str(cores)}}
+    wanted = PodReader(Kinds([NEURON])).read(made)
+    fleet = fleet_of([node])
+    decision = filter_nodes(fleet, wanted, [N1], None)
+    assert decision.failed == {N1: "PlacementSearchExhausted"}
+    verdict = judge_node(fleet, wanted, N1, None)
+    assert verdict is not None
+    assert not verdict.is_unresolvable
+    assert choose_devices(fleet, wanted, N1, None) is None

@@ -274,6 +274,45 @@ def test_words_that_make_the_same_annotation_are_found() -> None:
     ]
 
 
+def test_part_that_is_larger_than_its_device_is_refused() -> None:
+    """A pod that is raised to it would fit nowhere."""
+    assert problems("""\
+        vnpus:
+          - commonWord: N
+            resourceName: x.com/N
+            memoryAllocatable: 100
+            templates:
+              - {name: all, memory: 100}
+              - {name: more, memory: 101}
+        """) == [
+        (
+            "line 7: vnpus[0].templates[1].memory: '101' is not a whole number from "
+            "1 to 100"
+        )
+    ]
+
+
+def test_runtime_class_that_no_pod_could_be_given_is_refused() -> None:
+    """Whoever creates a pod would be told of a name that is not theirs."""
+    assert problems("""\
+        nvidia: {resourceCountName: x.com/gpu, runtimeClassName: "a\\e[31m"}
+        vnpus:
+          - commonWord: N
+            resourceName: x.com/N
+            memoryAllocatable: 100
+            runtimeClassName: Ascend
+        """) == [
+        (
+            "line 1: nvidia.runtimeClassName: 'a\\x1b[31m' is not an object's name: "
+            "a-z, 0-9, `-` and `.`"
+        ),
+        (
+            "line 6: vnpus[0].runtimeClassName: 'Ascend' is not an object's name: "
+            "a-z, 0-9, `-` and `.`"
+        ),
+    ]
+
+
 WHOLE_FILES: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "line 1, column 1: an empty file is not a block for each vendor"),
     "a comment": ("# none", "line 1, column 1: an empty file is not a block"),

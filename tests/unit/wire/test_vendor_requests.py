@@ -116,6 +116,16 @@ def test_plugin_that_is_told_of_one_container_serves_one(word: str, count: str) 
     assert refused.counts == (1, 0, 1)
 
 
+def test_containers_that_name_memory_alone_are_told_of_what_they_name() -> None:
+    """Nobody looks for a resource that their pod does not have."""
+    memory: dict[str, object] = {"enflame.com/gcu-memory": "20"}
+    slots: dict[str, object] = {"enflame.com/drs-gcu": "1"}
+    both = read("Enflame", memory, memory).problem or ""
+    assert "'a' and 'b': both ask for enflame.com/gcu-memory, and" in both
+    each = read("Enflame", slots, memory).problem or ""
+    assert "ask for enflame.com/drs-gcu and enflame.com/gcu-memory, and" in each
+
+
 def test_plugin_that_reads_rows_serves_all() -> None:
     """As NVIDIA's does."""
     one: dict[str, object] = {"hygon.com/dcunum": "1"}
