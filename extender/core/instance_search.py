@@ -268,7 +268,8 @@ class _Walk:
             next_ways: int64 (N,); how many come of each.
         """
         nodes = np.bincount(ways.node, next_ways, self._cards.node_count)
-        cards = nodes.astype(np.int64) * len(self._is_open)
+        # Each way carries what is used now, and as much for every init to come.
+        cards = nodes.astype(np.int64) * len(self._is_open) * (1 + len(ways.bases))
         steps = -(-cards // _CARDS_PER_STEP)
         is_over = self._steps + steps > self._budget.per_node
         steps[is_over] = 0
