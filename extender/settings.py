@@ -71,6 +71,11 @@ class AdmissionSettings:
     name into every pod that has none, so without it only pods that name one of ours are
     looked at. HAMi's default."""
 
+    expected_seconds: float = 30.0
+    """How long a pod that was admitted counts against its quotas without being shown.
+    Another webhook may have refused it. Longer than the API server takes to write it
+    and the watch to show it."""
+
     @property
     def schedulers(self) -> Schedulers:
         """Whose pods are ours."""

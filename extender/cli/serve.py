@@ -74,7 +74,7 @@ from extender.wire.label_selector import LabelSelector
 @click.option(
     "--webhook-listen",
     metavar="HOST:PORT",
-    help="Serve the admission webhook here and no longer at --listen; over TLS, and "
+    help="Serve the admission webhooks here and no longer at --listen; over TLS, and "
     "without asking for client certificates.",
 )
 @click.option(
@@ -237,7 +237,7 @@ def _echo_urls(urls: Mapping[Part, str], more_verbs: str, reads: list[str]) -> N
     if urls[Part.METRICS] == url:
         reads = [*reads, "/healthz", "/readyz"]
     get = f"GET  {' '.join(reads)}    " if reads else ""
-    webhook = " /webhook" if urls[Part.WEBHOOK] == url else ""
+    webhook = " /webhook /validate" if urls[Part.WEBHOOK] == url else ""
     verbs = f"/filter /prioritize /bind{webhook}{more_verbs}"
     click.echo(f"serving on {url}: POST {verbs}")
     click.echo(f"                  {get}Ctrl-C stops")

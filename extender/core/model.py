@@ -443,6 +443,7 @@ class Pod:
         leftovers: Annotations by which an unbound pod tells of an allocation: copied
             from another pod, or of a bind that failed. None of them is its own.
         quota_traits: Tell which quotas of its namespace count it.
+        scheduler_name: Who shall place it; empty where it does not say.
     """
 
     uid: PodUID
@@ -461,6 +462,7 @@ class Pod:
     is_unserved: bool = False
     leftovers: tuple[str, ...] = ()
     quota_traits: QuotaTraits = PLAIN_QUOTA_TRAITS
+    scheduler_name: str = ""
 
     @property
     def full_name(self) -> str:
@@ -476,6 +478,17 @@ class Pod:
     def asks_for_devices(self) -> bool:
         """Whether any container asks for a device of any kind."""
         return any(request.asks_for_devices for request in self.requests)
+
+    @property
+    def waits_for_devices(self) -> bool:
+        """Whether it is still to be placed, and asks for devices that can be given."""
+        return (
+            self.node_name is None
+            and self.asks_for_devices
+            and self.request_problem is None
+            and not self.status.is_finished
+            and not self.status.is_terminating
+        )
 
     @property
     def asking(self) -> tuple[PodRequest, ...]:

@@ -136,12 +136,15 @@ class Shortage:
         limit: Of the key.
         needed: By the pod.
         used: By the other pods that the object counts.
+        waiting: How much of `used` is of pods that are not bound yet; always 0 but at
+            admission.
     """
 
     quota_name: str
     limit: QuotaLimit
     needed: int
     used: int
+    waiting: int = 0
 
     def __str__(self) -> str:
         """Tell it to people, with numbers."""
@@ -149,7 +152,10 @@ class Shortage:
         if limit.most is None:
             return f"{name}: {limit.problem}"
         held = f"{self.used} of {limit.most} {limit.unit} used"
-        return f"{name}: needs {self.needed}, {held}"
+        text = f"{name}: needs {self.needed}, {held}"
+        if not self.waiting:
+            return text
+        return f"{text}, {self.waiting} of these by pods that wait for a node"
 
     @property
     def reason(self) -> Reason:
@@ -161,11 +167,19 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class LimitUse:
-    """A limit, and what is used of it."""
+    """A limit, and what is used of it.
+
+    Attributes:
+        quota_name: Of the object.
+        limit: Of the key.
+        used: In its unit.
+        waiting: How much of that is of pods that are not bound yet.
+    """
 
     quota_name: str
     limit: QuotaLimit
     used: int
+    waiting: int = 0
 
 
 UNLIMITED: Final = 2**62
@@ -213,7 +227,11 @@ class QuotaRoom:
         for each in self.uses:
             needed, most = each.limit.dimension.of(need), each.limit.most
             if needed > 0 and (most is None or each.used + needed > most):
-                found.append(Shortage(each.quota_name, each.limit, needed, each.used))
+                found.append(
+                    Shortage(
+                        each.quota_name, each.limit, needed, each.used, each.waiting
+                    )
+                )
         return found
 
     def admits(self, need: Usage) -> bool:

@@ -91,8 +91,8 @@ class Admitter:
         changed = (
             reader.read(_named(pod, request.namespace)) if asked.containers else None
         )
-        # What a namespace may hold is to be asked of `changed` here: it is what filter
-        # and bind will read.
+        # What a namespace may hold is asked later, by `QuotaAdmitter`: only then the
+        # pod has its UID, and is as all webhooks have made it.
         return conclude(proposal, changed), patch, asked.full_name
 
     def _count(self, outcome: str) -> None:

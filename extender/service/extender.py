@@ -33,6 +33,7 @@ from extender.service.exact import ExactPlaces
 from extender.service.handshakes import Handshakes
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
+from extender.service.quota_admitter import QuotaAdmitter
 from extender.service.quota_figures import show_quotas
 from extender.service.quota_turns import QuotaTurns
 from extender.service.waker import Waker
@@ -137,6 +138,14 @@ class Extender:
             self._ledger, self.metrics, cluster.list_again, settings.audit_seconds
         )
         self.admitter = Admitter(lambda: self.reader, settings.admission, self.metrics)
+        self.quota_admitter = QuotaAdmitter(
+            ledger=self._ledger,
+            reader=lambda: self.reader,
+            is_synced=lambda: self._is_synced,
+            settings=settings.admission,
+            metrics=self.metrics,
+            monotonic=monotonic,
+        )
         self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
         self._show_state()
         self._is_synced = False
@@ -389,6 +398,11 @@ class Extender:
             "reservations",
             "Places held for pods that are not shown bound yet.",
             lambda: {"": ledger.reservation_count},
+        )
+        show(
+            "expected_pods",
+            "Pods that were admitted and count against quotas, but are not shown yet.",
+            lambda: {"": self.quota_admitter.expected()},
         )
         show(
             "overfull_cards",

@@ -74,6 +74,27 @@ class Unreserved:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """A pod was admitted, and is about to be created: it counts at admission.
+
+    Attributes:
+        pod: As it will be.
+        until: When it counts no longer if the API has not shown it, in seconds of the
+            clock of `Lapsed`.
+    """
+
+    pod: Pod
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lapsed:
+    """Time has passed: pods that were expected until now are not coming."""
+
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
 class Synced:
     """All that the API shows has been seen once: what comes from now on is new."""
 
@@ -93,6 +114,8 @@ Event = (
     | QuotaGone
     | Reserved
     | Unreserved
+    | Expected
+    | Lapsed
     | Synced
     | Recount
 )

@@ -10,8 +10,11 @@ from extender.core.holding import Holding
 from extender.core.model import DeviceUUID, Node, NodeName, Pod, PodUID, Usage
 from extender.core.overlaid_fleet import OverlaidFleet
 from extender.core.quota_room import QuotaRooms
+from extender.state.admissions import Admissions
 from extender.state.events import (
     Event,
+    Expected,
+    Lapsed,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -34,7 +37,7 @@ from extender.state.holdings import (
     standing_of,
 )
 from extender.state.overfull import Cause, Overfull, overfull_cards
-from extender.state.quotas import NO_CHARGES, Charged, Quotas
+from extender.state.quotas import NO_CHARGES, Charged, Quotas, Sums
 
 _GONE_KEPT: Final = 10_000
 """UIDs of pods that are gone. Events of one pod come in order, so that only a view
@@ -78,6 +81,7 @@ class Ledger:
         self._gone: OrderedDict[PodUID, None] = OrderedDict()
         self._freed: Freed[NodeName] = Freed()
         self._quotas = Quotas()
+        self._admissions = Admissions()
         self._overfull = Overfull()
         self._is_synced = False
         self._generation = 0
@@ -151,11 +155,32 @@ class Ledger:
         """Every namespace's quotas, and what is used of them; for reading."""
         return self._quotas
 
-    def quota_rooms(self, pod: Pod) -> QuotaRooms:
-        """Tell what the quotas of its namespace leave a pod, its own charge apart."""
+    def quota_rooms(self, pod: Pod, waiting: Sums | None = None) -> QuotaRooms:
+        """Tell what the quotas of its namespace leave a pod, its own charge apart.
+
+        Args:
+            pod: To be judged.
+            waiting: What pods that hold nothing yet will be charged, where they are to
+                be counted.
+        """
         known, standing = self._pods.get(pod.uid), self._standings.get(pod.uid)
         own = Charged.of(known, standing.quota if standing else NO_CHARGES)
-        return self._quotas.rooms(pod.namespace, pod.quota_traits, own)
+        return self._quotas.rooms(pod.namespace, pod.quota_traits, own, waiting or {})
+
+    @property
+    def expected_count(self) -> int:
+        """How many pods were admitted and are not shown yet."""
+        return self._admissions.expected_count
+
+    def waiting_in(self, namespace: str) -> Iterator[Pod]:
+        """List a namespace's pods that count at admission though they hold nothing.
+
+        Those that wait for a place, and those that were admitted and are not shown yet.
+        """
+        yield from self._admissions.waiting_in(namespace)
+        for pod in self._admissions.expected_in(namespace):
+            if pod.uid not in self._pods:  # it may be reserved before it is shown
+                yield pod
 
     def quota_freed_since(self, generation: int) -> list[str]:
         """List namespaces whose quotas may have more room than at a generation."""
@@ -247,6 +272,7 @@ class Ledger:
             case PodSeen(pod):
                 self._see_pod(pod)
             case PodGone(pod_uid):
+                self._admissions.arrive(pod_uid)
                 self._forget(pod_uid)
                 self._bury(pod_uid)
             case QuotaSeen() | QuotaGone():
@@ -255,11 +281,16 @@ class Ledger:
                 self._reserve(pod, Reservation(node_name, allocation))
             case Unreserved(pod_uid):
                 self._unreserve(pod_uid)
-            case Relisted() | Synced() | Recount():
+            case Expected() | Lapsed() | Relisted() | Synced() | Recount():
                 self._turn(event)
 
-    def _turn(self, event: Relisted | Synced | Recount) -> None:
+    def _turn(self, event: Expected | Lapsed | Relisted | Synced | Recount) -> None:
         match event:
+            case Expected(pod, until):
+                if pod.uid not in self._pods and pod.uid not in self._gone:
+                    self._admissions.expect(pod, until)
+            case Lapsed(now):
+                self._admissions.lapse(now)
             case Relisted():
                 self._gone.clear()
             case Synced():
@@ -287,6 +318,7 @@ class Ledger:
             self._judge_overfull(node.name, cause)
 
     def _see_pod(self, pod: Pod) -> None:
+        self._admissions.arrive(pod.uid)
         known = self._pods.get(pod.uid)
         if pod.uid in self._gone or (known is not None and _is_older(pod, known)):
             return
@@ -308,6 +340,8 @@ class Ledger:
         else:
             self._drop_nomination(pod.uid)
         self._standings[pod.uid] = standing
+        waits = standing.holding is None and pod.waits_for_devices
+        self._admissions.restate(pod, waits=waits)
         self._replace(pod.uid, before.holding if before else None, standing.holding)
         self._judge_holding(before, standing)
 
@@ -334,6 +368,7 @@ class Ledger:
     def _forget(self, pod_uid: PodUID) -> None:
         if pod_uid in self._pods:
             self._count_quota(self._pods[pod_uid], None)
+            self._admissions.forget(self._pods[pod_uid])
         self._pods.pop(pod_uid, None)
         self._drop_nomination(pod_uid)
         self._never_seen.discard(pod_uid)

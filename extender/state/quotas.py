@@ -23,6 +23,8 @@ NO_CHARGES: Final[QuotaCharges] = MappingProxyType({})
 Sums = dict[QuotaTraits, dict[KindWord, Usage]]
 """What the pods of one namespace are charged, by what scopes look at."""
 
+_NO_SUMS: Final[Mapping[QuotaTraits, Mapping[KindWord, Usage]]] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class Charged:
@@ -138,12 +140,7 @@ class Quotas:
 
     def used(self, quota: Quota) -> dict[KindWord, Usage]:
         """Sum what the pods that a quota counts are charged."""
-        total: dict[KindWord, Usage] = {}
-        for traits, sums in self._sums.get(quota.namespace, {}).items():
-            if quota.matches(traits):
-                for kind, charge in sums.items():
-                    total[kind] = total.get(kind, NOTHING) + charge
-        return total
+        return _counted(quota, self._sums.get(quota.namespace, {}))
 
     def uses(self, quota: Quota) -> list[LimitUse]:
         """Tell what is used of each limit of a quota."""
@@ -160,6 +157,7 @@ class Quotas:
         namespace: str,
         traits: QuotaTraits,
         own: Charged | None = None,
+        waiting: Mapping[QuotaTraits, Mapping[KindWord, Usage]] = _NO_SUMS,
     ) -> QuotaRooms:
         """Tell what the quotas of a namespace leave a pod.
 
@@ -168,6 +166,8 @@ class Quotas:
             traits: The pod's.
             own: What it is charged already: a pod is judged as if it held nothing
                 itself.
+            waiting: What else is to be counted: sums of pods that are not bound, as
+                admission has them. Nothing of this is recorded.
 
         Returns:
             Nothing where no limit counts the pod.
@@ -182,9 +182,23 @@ class Quotas:
                 continue
             is_in = own is not None and quota.matches(own.traits)
             charged = own.charges if own is not None and is_in else NO_CHARGES
+            beside = _counted(quota, waiting)
             for use in self.uses(quota):
                 kind, dimension = use.limit.kind, use.limit.dimension
                 others = use.used - dimension.of(charged.get(kind, NOTHING))
-                each = LimitUse(use.quota_name, use.limit, others)
+                more = dimension.of(beside.get(kind, NOTHING))
+                each = LimitUse(use.quota_name, use.limit, others + more, more)
                 found.setdefault(kind, []).append(each)
         return {kind: QuotaRoom(tuple(uses)) for kind, uses in found.items()}
+
+
+def _counted(
+    quota: Quota, by_traits: Mapping[QuotaTraits, Mapping[KindWord, Usage]]
+) -> dict[KindWord, Usage]:
+    """Sum what a quota counts."""
+    total: dict[KindWord, Usage] = {}
+    for traits, sums in by_traits.items():
+        if quota.matches(traits):
+            for kind, charge in sums.items():
+                total[kind] = total.get(kind, NOTHING) + charge
+    return total

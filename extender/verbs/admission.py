@@ -134,13 +134,17 @@ class Outcome(Enum):
     FORBIDDEN = "forbidden"
     """It may not run like this, whatever it asks for."""
 
+    WITHIN_QUOTA = "within-quota"
+    OVER_QUOTA = "over-quota"
+    """These two are of the validating webhook."""
+
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """The answer.
 
     Attributes:
-        outcome: The last two refuse the pod.
+        outcome: `Outcome.REFUSED` and `Outcome.FORBIDDEN` refuse the pod.
         text: Why, where it is refused; what else there is to say for the others.
         mutations: How it is changed, in this order; none where it is refused.
         warnings: Sentences for whoever creates it.

@@ -92,7 +92,8 @@ def _add_metrics(app: web.Application) -> None:
 
 
 def _add_webhook(app: web.Application) -> None:
-    add_webhook(app, app[EXTENDER].admitter)
+    extender = app[EXTENDER]
+    add_webhook(app, extender.admitter, extender.quota_admitter)
 
 
 _ROUTES_OF: Final[Mapping[Part, Callable[[web.Application], None]]] = {

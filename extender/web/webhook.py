@@ -1,22 +1,39 @@
-"""The route of the admission webhook."""
+"""The routes of the admission webhooks."""
 
 from typing import Final
 
 from aiohttp import web
 
 from extender.service.admitter import Admitter
+from extender.service.quota_admitter import QuotaAdmitter
 from extender.web.bodies import BODIES
 
 ADMITTER: Final = web.AppKey("admitter", Admitter)
+QUOTA_ADMITTER: Final = web.AppKey("quota_admitter", QuotaAdmitter)
 
 
-def add_webhook(app: web.Application, admitter: Admitter) -> None:
-    """Serve ``POST /webhook``, which the API server asks about new pods."""
+def add_webhook(
+    app: web.Application, admitter: Admitter, quota_admitter: QuotaAdmitter
+) -> None:
+    """Serve what the API server asks about new pods.
+
+    ``POST /webhook`` changes them, ``POST /validate`` asks their quotas.
+    """
     app[ADMITTER] = admitter
+    app[QUOTA_ADMITTER] = quota_admitter
     app.router.add_post("/webhook", _webhook)
+    app.router.add_post("/validate", _validate)
 
 
 async def _webhook(request: web.Request) -> web.Response:
     body = await request.app[BODIES].read(request)
-    answer = request.app[ADMITTER].answer(body)
-    return web.Response(body=answer, content_type="application/json")
+    return _answered(request.app[ADMITTER].answer(body))
+
+
+async def _validate(request: web.Request) -> web.Response:
+    body = await request.app[BODIES].read(request)
+    return _answered(request.app[QUOTA_ADMITTER].answer(body))
+
+
+def _answered(body: bytes) -> web.Response:
+    return web.Response(body=body, content_type="application/json")

@@ -42,12 +42,14 @@ class AdmissionRequest:
         uid: Of the request; the answer names it.
         namespace: Where the pod is created; the object may lack it.
         pod: The JSON object; None where no pod is created, and so nothing is decided.
+        is_dry_run: Whether nothing will be written, whatever is answered.
     """
 
     api_version: str
     uid: str
     namespace: str
     pod: JsonObject | None
+    is_dry_run: bool = False
 
 
 def decode_admission_review(body: bytes) -> AdmissionRequest:
@@ -83,7 +85,30 @@ def _read(review: JsonObject) -> AdmissionRequest:
     _check_kind(object_at(request, "kind", "request"))
     pod = as_object(request.get("object"), "request.object")
     name_at(request, "namespace", "request")
-    return AdmissionRequest(str(version), uid, namespace, pod)
+    is_dry_run = _flag(request, "dryRun")
+    return AdmissionRequest(str(version), uid, namespace, pod, is_dry_run)
+
+
+def _flag(request: JsonObject, key: str) -> bool:
+    value = request.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise MalformedBody(f"request.{key}", shown(value), "true or false")
+    return value is True
+
+
+def check_uid(pod: JsonObject) -> None:
+    """Refuse a pod without a UID: validating webhooks are told it.
+
+    Mutating ones may not be: it is chosen before the pod is written.
+
+    Raises:
+        MalformedBody: There is none.
+    """
+    try:
+        metadata = object_at(pod, "metadata", "request.object")
+        name_at(metadata, "uid", "request.object.metadata")
+    except BadObject as error:
+        raise MalformedBody(error.field, error.value, error.expected) from error
 
 
 def _check_kind(kind: JsonObject) -> None:

@@ -126,6 +126,7 @@ class PodReader:
             if node_name is not None
             else tuple(sorted(self.kinds.of_allocations & annotations.keys())),
             quota_traits=read_quota_traits(pod, spec, declared),
+            scheduler_name=optional_text_at(spec, "schedulerName", "spec"),
         )
 
     def _requests(

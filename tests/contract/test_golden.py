@@ -211,6 +211,7 @@ EXPECTED_POD: Final = Pod(
         ),
     ),
     status=PodStatus(),
+    scheduler_name="gpu-scheduler",
 )
 
 EXPECTED_NODES: Final = [

@@ -5,6 +5,7 @@ test wants: filter, then bind; and both again once a bind was refused.
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Final
 
 import aiohttp
 
+from extender.kube.connections import connector
 from tests.builders import Json, PodBuilder, pod
 from tests.control_plane.client import Claim
 
@@ -169,8 +171,11 @@ class Caller:
 
 
 @asynccontextmanager
-async def calling(url: str) -> AsyncIterator[Caller]:
+async def calling(
+    url: str, trust: ssl.SSLContext | None = None
+) -> AsyncIterator[Caller]:
     """Call the extender at an address."""
     limits = aiohttp.ClientTimeout(total=_SECONDS)
-    async with aiohttp.ClientSession(url, timeout=limits) as session:
+    known = None if trust is None else connector(trust)
+    async with aiohttp.ClientSession(url, timeout=limits, connector=known) as session:
         yield Caller(session)

@@ -117,7 +117,7 @@ async def webhook(
 async def _registered(
     api: Api, extender: GpuExtender, authority: bytes
 ) -> AsyncIterator[Webhook]:
-    configuration = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
+    configuration = configuration_of("MutatingWebhookConfiguration")
     (one,) = configuration["webhooks"]
     service = one["clientConfig"].pop("service")
     one["clientConfig"]["url"] = extender.url + service["path"]
@@ -131,6 +131,15 @@ async def _registered(
         await registered.when_effective(is_asked=False)
 
 
+def configuration_of(kind: str) -> Json:
+    """Read one of the two configurations that are shipped."""
+    for each in yaml.safe_load_all(MANIFEST.read_text(encoding="utf-8")):
+        if each["kind"] == kind:
+            found: Json = each
+            return found
+    raise AssertionError(kind)
+
+
 def opted_out(shown: PodBuilder) -> PodBuilder:
     """Label a pod."""
     return replace(shown, metadata={"labels": {"hami.io/webhook": "ignore"}})
@@ -138,7 +147,7 @@ def opted_out(shown: PodBuilder) -> PodBuilder:
 
 async def test_manifest_can_be_applied(api: Api) -> None:
     """As it is shipped, with a Service and no CA yet."""
-    configuration = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
+    configuration = configuration_of("MutatingWebhookConfiguration")
     created = await api.request(
         "POST", CONFIGURATIONS, body=configuration, parameters={"dryRun": "All"}
     )
@@ -360,7 +369,7 @@ async def _injecting(api: Api, folder: Path, container: Json) -> AsyncIterator[N
     server = TestServer(app, host=HOST)
     await server.start_server(ssl=serving)
     try:
-        configuration = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
+        configuration = configuration_of("MutatingWebhookConfiguration")
         (one,) = configuration["webhooks"]
         configuration["metadata"]["name"] = name
         one["name"] = f"later.{one['name']}"

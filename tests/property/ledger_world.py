@@ -31,6 +31,8 @@ from extender.core.quota_room import Quota
 from extender.core.quota_scopes import QuotaTraits
 from extender.state.events import (
     Event,
+    Expected,
+    Lapsed,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -67,6 +69,7 @@ class World:
         is_synced: Whether all that the API had was shown once.
         has_reserved: Whether there ever was a reservation.
         quotas: Of the one namespace that all pods are in, by name.
+        expected: Admitted pods that were not shown since, and until when each counts.
     """
 
     nodes: dict[NodeName, Node] = field(default_factory=dict)
@@ -80,6 +83,7 @@ class World:
     is_synced: bool = False
     has_reserved: bool = False
     quotas: dict[str, Quota] = field(default_factory=dict)
+    expected: dict[PodUID, tuple[Pod, float]] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         """Take in what the ledger takes in."""
@@ -92,6 +96,7 @@ class World:
                 self._show(pod)
             case PodGone(pod_uid):
                 self._drop(pod_uid)
+                self.expected.pop(pod_uid, None)
                 self.gone.add(pod_uid)
             case Reserved(pod, node_name, rows):
                 self._reserve(pod, node_name, rows)
@@ -101,6 +106,28 @@ class World:
                 self._turn(event)
             case QuotaSeen() | QuotaGone():
                 self._take_quota(event)
+            case Expected() | Lapsed():
+                self._admit(event)
+
+    def _admit(self, event: Expected | Lapsed) -> None:
+        if isinstance(event, Lapsed):
+            for uid, (_, until) in list(self.expected.items()):
+                if until <= event.now:
+                    del self.expected[uid]
+        elif event.pod.uid not in self.pods.keys() | self.gone:
+            self.expected[event.pod.uid] = (event.pod, event.until)
+
+    def waiting(self) -> set[PodUID]:
+        """Name the pods that count at admission, and hold nothing."""
+        shown = {
+            uid
+            for uid, each in self.pods.items()
+            if self.place_of(each) is None
+            and each.asks_for_devices
+            and not is_over(each)
+            and not each.status.is_terminating
+        }
+        return shown | (self.expected.keys() - self.pods.keys())
 
     def _turn(self, event: Relisted | Synced | Recount) -> None:
         if isinstance(event, Relisted):
@@ -116,6 +143,7 @@ class World:
 
     def _show(self, shown: Pod) -> None:
         self.views.append(shown)
+        self.expected.pop(shown.uid, None)
         known = self.pods.get(shown.uid)
         if shown.uid in self.gone or (known is not None and is_late(shown, known)):
             return

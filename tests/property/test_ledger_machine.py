@@ -46,6 +46,8 @@ from extender.core.quota_scopes import (
 from extender.state.audit import audit
 from extender.state.events import (
     Event,
+    Expected,
+    Lapsed,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -474,6 +476,31 @@ class Machine(RuleBasedStateMachine):
             if self.now - self.reserved_at[uid] >= LAPSE_SECONDS:
                 self.happens(Unreserved(uid))
 
+    @rule(template=st.sampled_from(PODS), seconds=st.sampled_from([10.0, 30.0]))
+    def admit(self, template: Pod, seconds: float) -> None:
+        """A pod, that may be shown already, reserved for, gone, or never created."""
+        wanted = self.former(template) or self.new_pod(template)
+        self.happens(Expected(replace(wanted, node_name=None), self.now + seconds))
+
+    @precondition(lambda self: self.world.expected)
+    @rule(data=st.data(), is_read_first=st.booleans(), name=st.sampled_from(NAMES))
+    def create_what_was_admitted(
+        self, data: st.DataObject, name: NodeName, *, is_read_first: bool
+    ) -> None:
+        """It is shown, or read and reserved for before that."""
+        uid = data.draw(st.sampled_from(sorted(self.world.expected)), label="uid")
+        shown, _ = self.world.expected[uid]
+        if is_read_first:
+            self.reserve_for(shown, name, data)
+        else:
+            self.happens(PodSeen(shown))
+
+    @rule(seconds=st.sampled_from([0.0, 10.0, 30.0]))
+    def let_expectations_lapse(self, seconds: float) -> None:
+        """Time goes by, and pods that were admitted do not come."""
+        self.now += seconds
+        self.happens(Lapsed(self.now))
+
     @precondition(lambda self: self.pods(is_bound=False))
     @rule(data=st.data(), as_reserved=st.booleans(), name=st.sampled_from(NAMES))
     def bind(self, data: st.DataObject, name: NodeName, *, as_reserved: bool) -> None:
@@ -746,6 +773,14 @@ class Machine(RuleBasedStateMachine):
                 if quota.matches(traits):
                     used += of_kinds.get(GPU, Usage())
             assert [use.used for use in quotas.uses(quota)] == [used.memory_mib]
+
+    @invariant()
+    def pods_that_wait_are_those_that_hold_nothing(self) -> None:
+        """Shown or expected, each once, and nobody who holds or ended."""
+        waiting = [each.uid for each in self.ledger.waiting_in("default")]
+        assert sorted(waiting) == sorted(self.world.waiting())
+        assert [*self.ledger.waiting_in("other")] == []
+        assert self.ledger.expected_count == len(self.world.expected)
 
     @invariant()
     def room_in_a_quota_that_appears_is_told(self) -> None:

@@ -122,6 +122,11 @@ ROUTES: Final[dict[str, Route]] = {
             review({**BOUND.build(), "metadata": {"generateName": "b-"}}),
         ],
     ),
+    "POST /validate": Route(
+        Part.WEBHOOK,
+        POSTED,
+        [review(ASKING.build()), review(BOUND.build())],
+    ),
     "GET /pods": Route(Part.VERBS, READ),
     "GET /healthz": Route(Part.METRICS, READ),
     "GET /readyz": Route(Part.METRICS, READ),
