@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from extender.core.model import PodUID
 from extender.settings import BindSettings
 from tests.builders import PodBuilder, node, pod, resource_quota
 from tests.kube.running import QUICK_TURNS, Running, running
@@ -241,3 +242,49 @@ async def test_a_lease_that_was_deleted_is_ours_no_more() -> None:
         await run.extender._turns.tend()
         assert await run.bind(pods[1], "n2") == ""
         assert len(server.asked("POST", "/leases")) == 2
+
+
+async def test_a_pod_made_again_is_counted_though_the_watch_is_late() -> None:
+    """Its bound successor is read by the list; events of the one before come later."""
+    before = asking("s", 3_000).on("n1").holding("GPU-a,NVIDIA,3000,0:;")
+    pods = [asking("p", 1_000)]
+    server = limited(10_000, before.phase("Running"), *pods)
+    async with running(server) as run:
+        server.hold("pods")
+        old = json.loads(json.dumps(server.pod("s")))
+        old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        server.put(old)
+        server.delete(old)
+        again = before.uid("again").phase("Running")
+        server.put(again)
+        assert await run.bind(pods[0], "n2") == ""
+        ledger = run.extender.ledger
+        assert PodUID(again.pod_uid) in ledger.pods
+        server.hold("pods", is_held=False)
+        last = asking("last", 1)
+        server.put(last)
+        await until(lambda: PodUID(last.pod_uid) in ledger.pods)
+        assert PodUID(again.pod_uid) in ledger.pods
+        assert PodUID(before.pod_uid) not in ledger.pods
+        server.delete(again)
+        await until(lambda: PodUID(again.pod_uid) not in ledger.pods)
+
+
+async def test_a_pod_that_only_the_turn_has_read_is_gone_by_a_list() -> None:
+    """The watch broke before it told of it, and it is not there any more."""
+    pods = [asking("p", 1_000)]
+    other = asking("s", 3_000).on("n1").holding("GPU-a,NVIDIA,3000,0:;")
+    server = limited(10_000, *pods)
+    async with running(server) as run:
+        server.hold("pods")
+        server.put(other.phase("Running"))
+        assert await run.bind(pods[0], "n2") == ""
+        ledger = run.extender.ledger
+        assert PodUID(other.pod_uid) in ledger.pods
+        server.delete(other, silently=True)
+        server.kinds["pods"].events.clear()
+        server.fail("GET", "/pods?watch", answers(410))
+        server.tell("pods", "ERROR", {"kind": "Status", "code": 410})
+        server.hold("pods", is_held=False)
+        await until(lambda: PodUID(other.pod_uid) not in ledger.pods)
+        assert PodUID(pods[0].pod_uid) in ledger.pods
