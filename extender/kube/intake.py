@@ -84,6 +84,9 @@ class PodIntake:
     def __init__(self, extender: Extender) -> None:
         self._extender = extender
         self._uid_of: dict[str, PodUID] = {}
+        # What was read apart, and the watch has not told of; then, when a list began.
+        self._ahead: set[PodUID] = set()
+        self._ahead_of_list: set[PodUID] = set()
         self._listed: dict[str, Pod] | None = None
         self.unreadable = 0
         self.is_listed = False
@@ -93,6 +96,7 @@ class PodIntake:
         match news:
             case ListBegins():
                 self._listed = {}
+                self._ahead_of_list = set(self._ahead)
             case ListEnds():
                 listed, self._listed = self._listed or {}, None
                 self._apply_list(listed)
@@ -108,7 +112,7 @@ class PodIntake:
             self.unreadable += 1
             _log.error("a pod without name or uid is passed over")
             return
-        is_known = self._uid_of.get(name) == uid
+        is_known = self._uid_of.get(name) == uid or uid in self._ahead
         pod = None
         if is_known or not is_plain(obj, self._extender.reader.kinds):
             pod = self._read(obj, name, uid if is_known else None)
@@ -125,7 +129,9 @@ class PodIntake:
     def see_if_newly_bound(self, obj: object) -> None:
         """Apply a pod that was read apart, if it is bound and not known to be.
 
-        All else of it may be older than what the watch has told.
+        All else of it may be older than what the watch has told. And the watch may
+        have to tell of others that had its name before: who has it now is for the
+        watch to say.
         """
         name, uid = _pod_name(obj), _uid(obj)
         if name is None or uid is None or is_plain(obj, self._extender.reader.kinds):
@@ -135,7 +141,9 @@ class PodIntake:
             return
         pod = self._read(obj, name, uid if known is not None else None)
         if pod is not None and pod.node_name is not None and _matters(pod):
-            self._apply(name, uid, pod)
+            if self._uid_of.get(name) != uid:
+                self._ahead.add(uid)
+            self._extender.take_in(PodSeen(pod))
 
     def _apply(self, name: str, uid: PodUID, pod: Pod | None) -> None:
         known = self._uid_of.get(name)
@@ -145,12 +153,17 @@ class PodIntake:
             self._extender.take_in(PodGone(known))
         if pod is not None:
             self._uid_of[name] = uid
+            self._ahead.discard(uid)
             self._extender.take_in(PodSeen(pod))
 
     def _apply_list(self, listed: dict[str, Pod]) -> None:
         for name, uid in list(self._uid_of.items()):
             if name not in listed or listed[name].uid != uid:
                 del self._uid_of[name]
+                self._extender.take_in(PodGone(uid))
+        for uid in self._ahead_of_list - {pod.uid for pod in listed.values()}:
+            if uid in self._ahead:
+                self._ahead.discard(uid)
                 self._extender.take_in(PodGone(uid))
         self._extender.take_in(Relisted())
         ledger = self._extender.ledger
@@ -182,6 +195,8 @@ class PodIntake:
         if name is None:
             return
         known = self._uid_of.get(name)
+        if uid is not None:
+            self._ahead.discard(uid)
         if known is not None and uid in (None, known):
             del self._uid_of[name]
             self._extender.take_in(PodGone(known))

@@ -133,6 +133,10 @@ class Binder:
         """Take note that an event shows a pod bound."""
         self._sent.show_bound(pod)
 
+    def is_open_in(self, namespace: str) -> bool:
+        """Tell whether a bind has ended, and nobody knows yet what became of it."""
+        return any(uid not in self._tasks for uid in self._sent.open_in(namespace))
+
     async def _pod_to_bind(self, args: BindingArgs) -> Pod:
         pod = self._ledger.pods.get(args.uid)
         if pod is not None:

@@ -112,6 +112,8 @@ class Extender:
             identity=f"gpu-extender_{uuid.uuid4()}",
             settings=settings.quota,
             monotonic=monotonic,
+            # The binder is made after this.
+            is_open=lambda namespace: self._binder.is_open_in(namespace),  # noqa: PLW0108
         )
         self._binder = Binder(
             cluster=cluster,

@@ -10,7 +10,8 @@ lease. It is kept over many binds, and handed over to whoever asks for it::
 
 A lease counts as ours from before our write for as long as it lasts; another's counts
 until it has stood unchanged for as long, by our own clock. No Binding is sent that
-might be carried out after that.
+might be carried out after that; and while nobody knows what became of one that was
+sent, its lease is renewed and not handed over.
 """
 
 import asyncio
@@ -73,6 +74,7 @@ class QuotaTurns:
         identity: str,
         settings: QuotaSettings,
         monotonic: Callable[[], float],
+        is_open: Callable[[str], bool] = lambda _namespace: False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Hold no lease yet.
@@ -82,12 +84,15 @@ class QuotaTurns:
             identity: Ours; no other process has it, nor had it before.
             settings: How long a lease lasts.
             monotonic: The clock for waiting.
+            is_open: Tells whether a Binding of a namespace's pods was sent, and may
+                still be carried out though nobody waits for its answer any more.
             sleep: Waits.
         """
         self._cluster = cluster
         self._identity = identity
         self._settings = settings
         self._monotonic = monotonic
+        self._is_open = is_open
         self._sleep = sleep
         self._namespaces: dict[str, _Namespace] = {}
 
@@ -153,23 +158,33 @@ class QuotaTurns:
         if not any(known.held for known in self._namespaces.values()):
             return
         asked_at = self._monotonic()
-        for namespace, turn in (await self._cluster.turns()).items():
-            held = self._known(namespace).held
+        turns = await self._cluster.turns()
+        for namespace, known in list(self._namespaces.items()):
+            held = known.held
             if held is None or held.since >= asked_at:
                 continue
-            if turn.holder != self._identity:
-                _log.warning("the lease of namespace %s was taken from us", namespace)
-                self._known(namespace).held = None
+            turn = turns.get(namespace)
+            if turn is None or turn.holder != self._identity:
+                # One that is deleted may be another's before we look again.
+                what = "deleted" if turn is None else "taken from us"
+                _log.warning("the lease of namespace %s was %s", namespace, what)
+                known.held = None
                 continue
             held.turn = turn
-            if turn.wanted_by not in ("", self._identity):
+            if self._is_open(namespace):
+                held.is_leaving = False
+                await self.keep(namespace)
+            elif turn.wanted_by not in ("", self._identity):
                 await self._leave(namespace, held)
 
     async def release_all(self) -> None:
-        """Give back every lease: this process ends."""
+        """Give back every lease: this process ends.
+
+        One with an open Binding is left to lapse.
+        """
         for namespace, known in self._namespaces.items():
             held, known.held = known.held, None
-            if held is not None:
+            if held is not None and not self._is_open(namespace):
                 try:
                     await self._cluster.write_turn(namespace, Turn(), held.turn)
                 except ExtenderError as error:
@@ -191,7 +206,7 @@ class QuotaTurns:
             return
         known = self._known(namespace)
         async with known.acquiring:
-            if known.held is not held or held.users:
+            if known.held is not held or self._is_open(namespace) or held.users:
                 return
             known.held = None
             try:

@@ -1,7 +1,7 @@
 """Bindings that were sent, until it is known what became of them."""
 
 import logging
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 
 from extender.core.model import NodeName, Pod, PodUID, UnreadableAllocation
@@ -70,6 +70,12 @@ class SentBindings:
         """Tell whether nobody knows yet if a pod was bound."""
         sent = self._sent.get(uid)
         return sent is not None and not sent.is_answered
+
+    def open_in(self, namespace: str) -> Iterator[PodUID]:
+        """List the pods of a namespace of which nobody knows if they were bound."""
+        for uid, sent in self._sent.items():
+            if sent.args.namespace == namespace and not sent.is_answered:
+                yield uid
 
     def node_of(self, uid: PodUID) -> NodeName | None:
         """Tell where a pod is known to be bound, though no event has shown it yet."""

@@ -186,6 +186,20 @@ class Connection(web.RequestHandler):
         answer.force_close()
         return answer
 
+    def log_exception(self, *args: object, **kw: object) -> None:
+        """Log a fault of ours; of a body that cannot be unpacked a line is enough.
+
+        aiohttp reads what is left of a body after its answer, and takes that for a
+        fault. Whoever reaches the port could so write pages into the log.
+        """
+        if isinstance(kw.get("exc_info"), web.RequestPayloadError):
+            _log.warning(
+                "a client at %s was left: the rest of its body cannot be read",
+                _host(self.peername),
+            )
+        else:
+            super().log_exception(*args, **kw)
+
     def _end_late_header(self) -> None:
         if not self.is_waiting or self.transport is None:
             return

@@ -17,12 +17,16 @@ from extender.service import Extender
 from extender.settings import HttpSettings, Listener, Part
 from extender.web.app import PodCreator, build_app
 from extender.web.connections import Connection, Room
+from extender.web.open_files import Share, share_of_files
 from extender.web.tls import listening_context
 
 _log = logging.getLogger(__name__)
 
 _TLS_CLOSE_SECONDS: Final = 5.0
 """How long a client may take to agree that a TLS connection is closed."""
+
+_QUEUE: Final = 100
+"""Clients whose connection the kernel keeps until it is accepted."""
 
 
 class OpenListeners:
@@ -50,9 +54,11 @@ class OpenListeners:
             SettingsError: An address cannot be listened on, or not in the clear; or a
                 TLS file cannot be used.
         """
-        for listener in settings.listeners():
+        listeners = list(settings.listeners())
+        share = share_of_files(settings.connection_limit, len(listeners))
+        for listener in listeners:
             app = build_app(extender, settings, intake, listener)
-            bound = _Bound(listener, settings, _runner(app, settings))
+            bound = _Bound(listener, settings, _runner(app, settings), share)
             self._bound.append(bound)
             await bound.bind()
         for bound in self._bound:
@@ -86,11 +92,16 @@ class _Bound:
     """One listener and its socket."""
 
     def __init__(
-        self, listener: Listener, settings: HttpSettings, runner: web.AppRunner
+        self,
+        listener: Listener,
+        settings: HttpSettings,
+        runner: web.AppRunner,
+        share: Share,
     ) -> None:
         self.listener = listener
         self._settings = settings
         self._runner = runner
+        self._share = share
         self._server: asyncio.Server | None = None
 
     @property
@@ -124,7 +135,7 @@ class _Bound:
             )
 
     async def _created(self, trusted: ssl.SSLContext | None) -> asyncio.Server:
-        room = Room(self._settings.connection_limit)
+        room = Room(self._share.connections)
         handlers = cast("web.Server", self._runner.server)  # since it is set up
         where = self.listener.address
         seconds = self._settings.header_seconds
@@ -133,6 +144,7 @@ class _Bound:
                 lambda: Connection(handlers, room, self._settings),
                 where.host,
                 where.port,
+                backlog=self._share.accepted_at_once,
                 ssl=trusted,
                 ssl_handshake_timeout=None if trusted is None else seconds,
                 ssl_shutdown_timeout=None if trusted is None else _TLS_CLOSE_SECONDS,
@@ -157,6 +169,11 @@ class _Bound:
         """Let clients in."""
         if self._server is not None:
             await self._server.start_serving()
+            for each in self._sockets:
+                # asyncio makes the queue of those who knock as short as what it
+                # accepts at one go, and whoever finds it full tries again after 1 s.
+                with socket.socket(fileno=os.dup(each.fileno())) as same:
+                    same.listen(_QUEUE)
 
     async def close(self) -> None:
         """Take no more connections, and finish what is under way."""

@@ -10,6 +10,7 @@ those that were read last keep serving.
 import logging
 import os
 import ssl
+import time
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -21,8 +22,13 @@ _log = logging.getLogger(__name__)
 _PEM_LIB: Final = {None, "PEM_LIB"}
 """What OpenSSL says of text that it cannot read."""
 
-Stamp = tuple[tuple[int, int, int] | None, ...]
-"""What changes when a file is replaced, of each file; None where there is none."""
+_RETRY_SECONDS: Final = 1.0
+"""Between two tries to read files that could not be used, though they look the same:
+what was missing may have been memory, a file that may be open, or a disk."""
+
+Stamp = tuple[tuple[int, int, int, int] | None, ...]
+"""What changes when a file is replaced, or who may read it, of each file; None where
+there is none."""
 
 
 def listening_context(settings: TlsSettings) -> ssl.SSLContext:
@@ -73,6 +79,8 @@ class _Newest:
         self._settings = settings
         # Before they are read: what changes meanwhile is read again.
         self._stamp = _stamp(settings)
+        self._refused: tuple[Stamp, str] | None = None
+        self._retry_at = 0.0
         self._context = self.first = _load(settings)
 
     def serve(
@@ -83,17 +91,25 @@ class _Newest:
     ) -> None:
         """Begin a handshake by the newest files; called for each, also without SNI."""
         stamp = _stamp(self._settings)
-        if stamp != self._stamp:
-            self._stamp = stamp
-            self._reload()
+        if stamp != self._stamp and self._is_due(stamp):
+            self._reload(stamp)
         connection.context = self._context
 
-    def _reload(self) -> None:
+    def _is_due(self, stamp: Stamp) -> bool:
+        is_known = self._refused is not None and self._refused[0] == stamp
+        return not is_known or time.monotonic() >= self._retry_at
+
+    def _reload(self, stamp: Stamp) -> None:
         try:
             self._context = _load(self._settings)
         except SettingsError as error:
-            _log.warning("the TLS files of before are served on: %s", error)
+            refused = (stamp, str(error))
+            if refused != self._refused:
+                _log.warning("the TLS files of before are served on: %s", error)
+            self._refused = refused
+            self._retry_at = time.monotonic() + _RETRY_SECONDS
         else:
+            self._stamp, self._refused = stamp, None
             _log.info("TLS files were replaced, and are served from now on")
 
 
@@ -101,13 +117,14 @@ def _stamp(settings: TlsSettings) -> Stamp:
     return tuple(_stamp_of(file) for _, file in _files(settings))
 
 
-def _stamp_of(file: Path) -> tuple[int, int, int] | None:
+def _stamp_of(file: Path) -> tuple[int, int, int, int] | None:
     try:
         # Through symbolic links: kubelet replaces one to change a whole Secret.
         found = file.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    # The last tells of rights that were given, too.
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _files(settings: TlsSettings) -> list[tuple[str, Path]]:

@@ -44,12 +44,18 @@ HOLDER: Final = (
 
 @contextmanager
 def serving(
-    *clusters: Path, listen: str = "127.0.0.1:0", options: Sequence[str] = ()
+    *clusters: Path,
+    listen: str = "127.0.0.1:0",
+    options: Sequence[str] = (),
+    within: Sequence[str] = (),
 ) -> Iterator[tuple["subprocess.Popen[str]", str, list[str]]]:
-    """Start the command; gives the process, its URL, and what it printed so far."""
+    """Start the command; gives the process, its URL, and what it printed so far.
+
+    Another command may be given that it is to be started within.
+    """
     files = [part for file in clusters for part in ("--cluster", str(file))]
     process = subprocess.Popen(
-        command("serve", *files, "--listen", listen, *options),
+        [*within, *command("serve", *files, "--listen", listen, *options)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

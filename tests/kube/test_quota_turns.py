@@ -8,6 +8,8 @@ from typing import Final
 
 import pytest
 
+from extender.core.model import PodUID
+from extender.settings import BindSettings
 from tests.builders import PodBuilder, node, pod, resource_quota
 from tests.kube.running import QUICK_TURNS, Running, running
 from tests.kube.server import ApiServer, Json, answers, cut, until
@@ -19,6 +21,7 @@ NODES: Final = node("n1").gpu("GPU-a"), node("n2").gpu("GPU-b")
 LEASE: Final = "kube-system/gpu-extender-quota-default"
 WRITES: Final = ("POST", "PATCH")
 NOT_FIT: Final = "no longer fits: ResourceQuotaNotFit"
+SETTLE_SECONDS: Final = BindSettings().settle_seconds
 
 
 def asking(name: str, memory: int = 6_000) -> PodBuilder:
@@ -35,6 +38,12 @@ def holder(server: ApiServer) -> str | None:
     """Tell who holds it."""
     name: str | None = lease(server)["spec"].get("holderIdentity")
     return name
+
+
+def wanted_by(server: ApiServer) -> str | None:
+    """Tell who asked for it."""
+    annotations: dict[str, str] = lease(server)["metadata"].get("annotations", {})
+    return annotations.get("gpu-extender/wanted-by")
 
 
 def writes(server: ApiServer) -> list[str]:
@@ -184,3 +193,98 @@ async def test_an_unanswered_take_over_lists_again() -> None:
         assert await run.bind(asking("p")) != ""
         assert await run.bind(asking("p")) == ""
         assert len(server.asked("GET", "/namespaces/default/pods?")) <= 1
+
+
+async def test_no_hand_over_while_a_binding_is_open() -> None:
+    """Nobody knows yet whether it was carried out: it would come on top of the rest.
+
+    The lease is renewed until the pod was read again, and only then given away.
+    """
+    pods = [asking("p"), asking("q")]
+    server = limited(10_000, *pods)
+    server.hold("pods")
+    async with pair(server) as (first, second):
+        server.fail("POST", "/binding", cut())
+        assert await first.bind(pods[0], "n1") != ""
+        waiting = asyncio.create_task(second.bind(pods[1], "n2"))
+        await until(lambda: bool(wanted_by(server)))
+        ours = holder(server)
+        await asyncio.sleep(3 * QUICK_TURNS.least_seconds)
+        assert holder(server) == ours
+        renewed = lease(server)["spec"]["renewTime"]
+        first.clock.skipped += QUICK_TURNS.lease_seconds - 1
+        await until(lambda: lease(server)["spec"]["renewTime"] != renewed)
+        assert not waiting.done()
+        first.clock.skipped += SETTLE_SECONDS
+        await first.extender._binder.settle()
+        assert await waiting == ""
+        server.hold("pods", is_held=False)
+
+
+async def test_a_lease_with_an_open_binding_is_not_given_back() -> None:
+    """At the end of a process it is left to lapse."""
+    server = limited(10_000, asking("p"))
+    server.hold("pods")
+    async with running(server) as run:
+        server.fail("POST", "/binding", cut())
+        assert await run.bind(asking("p")) != ""
+    assert holder(server)
+    server.hold("pods", is_held=False)
+
+
+async def test_a_lease_that_was_deleted_is_ours_no_more() -> None:
+    """Another may take it at once; so the next bind begins anew, with a list."""
+    pods = [asking("p", 1_000), asking("q", 1_000)]
+    server = limited(10_000, *pods)
+    async with running(server) as run:
+        assert await run.bind(pods[0], "n1") == ""
+        server.delete(lease(server))
+        await run.extender._turns.tend()
+        assert await run.bind(pods[1], "n2") == ""
+        assert len(server.asked("POST", "/leases")) == 2
+
+
+async def test_a_pod_made_again_is_counted_though_the_watch_is_late() -> None:
+    """Its bound successor is read by the list; events of the one before come later."""
+    before = asking("s", 3_000).on("n1").holding("GPU-a,NVIDIA,3000,0:;")
+    pods = [asking("p", 1_000)]
+    server = limited(10_000, before.phase("Running"), *pods)
+    async with running(server) as run:
+        server.hold("pods")
+        old = json.loads(json.dumps(server.pod("s")))
+        old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        server.put(old)
+        server.delete(old)
+        again = before.uid("again").phase("Running")
+        server.put(again)
+        assert await run.bind(pods[0], "n2") == ""
+        ledger = run.extender.ledger
+        assert PodUID(again.pod_uid) in ledger.pods
+        server.hold("pods", is_held=False)
+        last = asking("last", 1)
+        server.put(last)
+        await until(lambda: PodUID(last.pod_uid) in ledger.pods)
+        assert PodUID(again.pod_uid) in ledger.pods
+        assert PodUID(before.pod_uid) not in ledger.pods
+        server.delete(again)
+        await until(lambda: PodUID(again.pod_uid) not in ledger.pods)
+
+
+async def test_a_pod_that_only_the_turn_has_read_is_gone_by_a_list() -> None:
+    """The watch broke before it told of it, and it is not there any more."""
+    pods = [asking("p", 1_000)]
+    other = asking("s", 3_000).on("n1").holding("GPU-a,NVIDIA,3000,0:;")
+    server = limited(10_000, *pods)
+    async with running(server) as run:
+        server.hold("pods")
+        server.put(other.phase("Running"))
+        assert await run.bind(pods[0], "n2") == ""
+        ledger = run.extender.ledger
+        assert PodUID(other.pod_uid) in ledger.pods
+        server.delete(other, silently=True)
+        server.kinds["pods"].events.clear()
+        server.fail("GET", "/pods?watch", answers(410))
+        server.tell("pods", "ERROR", {"kind": "Status", "code": 410})
+        server.hold("pods", is_held=False)
+        await until(lambda: PodUID(other.pod_uid) not in ledger.pods)
+        assert PodUID(pods[0].pod_uid) in ledger.pods

@@ -347,3 +347,20 @@ async def test_request_writes_no_lines_of_its_own(
             assert (await caller.answer())[0] in {400, 404}
     assert len(caplog.messages) == 4
     assert [each for each in caplog.messages if not each.isprintable()] == []
+
+
+@pytest.mark.parametrize("path", ["/bind", "/nowhere"])
+async def test_body_that_is_not_what_its_headers_say_writes_no_pages(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    """Nor does it where nobody wants it: aiohttp unpacks it after the answer, too."""
+    async with opened(tmp_path, DOOR, *NODES) as door:
+        sent = await door.connect()
+        sent.send(
+            f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\n"
+            "Content-Length: 2\r\n\r\n{}".encode()
+        )
+        assert b" 40" in await sent.rest()
+        assert await _is_served(door)
+    assert "Traceback" not in caplog.text
+    assert caplog.messages

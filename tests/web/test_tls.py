@@ -1,14 +1,16 @@
 """TLS and client certificates, over real sockets."""
 
 import asyncio
+import errno
 import json
 import logging
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 import aiohttp
 import pytest
@@ -332,6 +334,44 @@ async def test_files_of_before_serve_on(
     assert (await door.ask(context))[0] == 200
     assert await asyncio.to_thread(door.serial_shown) == shown
     door.own.write(door.servers.sign())
+    assert await asyncio.to_thread(door.serial_shown) != shown
+
+
+async def test_files_that_could_not_be_opened_are_tried_again(
+    open_door: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No file may be open just then, and later one may; the files look the same."""
+    door = await open_door(NAME)
+    context = door.context(door.scheduler)
+    shown = await asyncio.to_thread(door.serial_shown)
+    door.own.write(door.servers.sign())
+    monkeypatch.setattr("extender.web.tls._RETRY_SECONDS", 0.0)
+    with monkeypatch.context() as full, caplog.at_level(logging.WARNING):
+        full.setattr(Path, "open", _refuse_to_open)
+        for _ in range(3):
+            assert (await door.ask(context))[0] == 200
+        (said,) = caplog.messages
+        assert "Too many open files" in said
+    assert await asyncio.to_thread(door.serial_shown) != shown
+
+
+def _refuse_to_open(_file: Path, _mode: str) -> BinaryIO:
+    raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+async def test_rights_that_are_given_later_count_at_once(
+    open_door: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They change neither what a file holds, nor when it was written."""
+    door = await open_door(NAME)
+    shown = await asyncio.to_thread(door.serial_shown)
+    door.own.write(door.servers.sign())
+    monkeypatch.setattr("extender.web.tls._RETRY_SECONDS", 3600.0)
+    with monkeypatch.context() as closed:
+        closed.setattr(Path, "open", _refuse_to_open)
+        assert await asyncio.to_thread(door.serial_shown) == shown
+    assert await asyncio.to_thread(door.serial_shown) == shown
+    door.own.key_file.chmod(0o400)
     assert await asyncio.to_thread(door.serial_shown) != shown
 
 
