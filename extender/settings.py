@@ -264,6 +264,10 @@ class HttpSettings:
     """Largest request body. 2,000 full Node objects of 15 kB are 30 MB; above the
     limit the answer is 413, since a body that is cut short would be a wrong one."""
 
+    review_limit_bytes: int = 8 * MIB
+    """Largest body of an admission review. The API server takes no object of more than
+    3 MiB, and sends it in one."""
+
     pod_limit_bytes: int = 1 * MIB
     """Largest body of POST /pods. etcd takes 1.5 MiB; YAML takes seconds per MiB."""
 

@@ -68,7 +68,7 @@ def build_app(
     app[BODIES] = Bodies(settings)
     for part, add_routes in _ROUTES_OF.items():
         if part in listener.parts:
-            add_routes(app)
+            add_routes(app, settings)
     if intake is not None and Part.VERBS in listener.parts:
         app[_INTAKE] = intake
         app[_POD_LIMIT_BYTES] = settings.pod_limit_bytes
@@ -77,26 +77,31 @@ def build_app(
     return app
 
 
-def _add_verbs(app: web.Application) -> None:
+def _add_verbs(app: web.Application, _settings: HttpSettings) -> None:
     app[_NODE_LISTS] = NodeLists()
     app.router.add_post("/filter", _filter)
     app.router.add_post("/prioritize", _prioritize)
     app.router.add_post("/bind", _bind)
 
 
-def _add_metrics(app: web.Application) -> None:
+def _add_metrics(app: web.Application, _settings: HttpSettings) -> None:
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
     app.router.add_get("/metrics", _metrics)
     app.router.add_get("/debug/audit", _audit)
 
 
-def _add_webhook(app: web.Application) -> None:
+def _add_webhook(app: web.Application, settings: HttpSettings) -> None:
     extender = app[EXTENDER]
-    add_webhook(app, extender.admitter, extender.quota_admitter)
+    add_webhook(
+        app,
+        extender.admitter,
+        extender.quota_admitter,
+        settings.review_limit_bytes,
+    )
 
 
-_ROUTES_OF: Final[Mapping[Part, Callable[[web.Application], None]]] = {
+_ROUTES_OF: Final[Mapping[Part, Callable[[web.Application, HttpSettings], None]]] = {
     Part.VERBS: _add_verbs,
     Part.WEBHOOK: _add_webhook,
     Part.METRICS: _add_metrics,

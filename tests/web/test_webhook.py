@@ -3,11 +3,13 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
+from extender.settings import HttpSettings
 from tests.admission import OURS, V1BETA1, new_pod, read_answer, review
 from tests.builders import Json, pod
 from tests.shipped import SHIPPED
@@ -25,6 +27,16 @@ async def test_pod_is_admitted(serve: Serve) -> None:
     assert answer.headers["Content-Type"] == "application/json"
     shown = read_answer(asked, answer.body)
     assert shown.pod["spec"]["schedulerName"] == OURS
+
+
+@pytest.mark.parametrize("path", ["/webhook", "/validate"])
+async def test_a_review_is_larger_than_its_limit(serve: Serve, path: str) -> None:
+    """No API server sends such a one; to read it would take long."""
+    scheduler = await serve()
+    limit = HttpSettings().review_limit_bytes
+    for size, status in ((limit, 400), (limit + 1, 413)):
+        answer = await scheduler.send("POST", path, BytesIO(b" " * size))
+        assert answer.status == status
 
 
 def _set(*path: str | int, to: object) -> Callable[[Json], None]:
