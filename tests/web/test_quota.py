@@ -7,6 +7,7 @@ import pytest
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import PodUID
+from extender.core.quota_room import UNLIMITED
 from extender.state.events import QuotaGone, QuotaSeen
 from extender.wire.resource_quota import read_quota
 from tests.builders import Json, PodBuilder, node, pod, resource_quota
@@ -228,3 +229,9 @@ async def test_a_limit_beyond_all_numbers_is_none(serve: Serve, most: int) -> No
     assert filtered.node_names == ["n1"]
     assert filtered.failed == {"n2": NOT_FIT}
     assert await scheduler.bind(wanted, "n1") == ""
+
+
+def test_a_limit_beyond_all_numbers_is_read_as_the_largest() -> None:
+    """So that whoever writes it as JSON can."""
+    (limit,) = read_quota(quota(10**30), Kinds([NVIDIA])).limits
+    assert limit.most == UNLIMITED
