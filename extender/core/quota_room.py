@@ -247,10 +247,11 @@ class QuotaRoom:
     def most(self) -> Usage:
         """The largest need that stays within every limit; 0 where nothing is left.
 
-        What is not limited is `UNLIMITED`.
+        What is not limited is `UNLIMITED`, and so is a limit beyond it: a quantity may
+        be larger than any array holds.
         """
         count, memory_mib, cores = (
-            UNLIMITED if left is None else max(left, 0)
+            UNLIMITED if left is None else min(max(left, 0), UNLIMITED)
             for left in map(self.left, QuotaDimension)
         )
         return Usage(count, memory_mib, cores)

@@ -6,6 +6,7 @@ from typing import Final
 from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind
 from extender.core.quota_room import (
+    UNLIMITED,
     Quota,
     QuotaDimension,
     QuotaLimit,
@@ -123,7 +124,7 @@ def _amount(key: str, value: object, kind: Kind, dimension: QuotaDimension) -> i
         amount = parse_whole(value, key)
     if amount < 0:
         raise BadQuantity(key, shown(value), "0 or more")
-    return amount
+    return min(amount, UNLIMITED)  # neither arrays nor JSON hold larger ones
 
 
 def _scopes(spec: JsonObject, warnings: list[str]) -> Iterator[ScopeRequirement]:

@@ -7,6 +7,7 @@ import pytest
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.core.model import PodUID
+from extender.core.quota_room import UNLIMITED
 from extender.state.events import QuotaGone, QuotaSeen
 from extender.wire.resource_quota import read_quota
 from tests.builders import Json, PodBuilder, node, pod, resource_quota
@@ -215,3 +216,22 @@ async def test_a_pod_is_judged_without_its_own_reservation(serve: Serve) -> None
     pod_shown = ledger.pods[PodUID(wanted.pod_uid)]
     [use] = ledger.quota_rooms(pod_shown)["NVIDIA"].uses
     assert use.used == 0
+
+
+@pytest.mark.parametrize("most", [2**62, 2**63, 10**30])
+async def test_a_limit_beyond_all_numbers_is_none(serve: Serve, most: int) -> None:
+    """A quantity may be as large as one likes; the other limit counts on."""
+    small = node("n1").gpu("GPU-a", memory=10_000).gpu("GPU-b", memory=40_000)
+    hard: dict[str, int | str] = {MEM: 10_000, "limits.nvidia.com/gpu": str(most)}
+    large, wanted = node("n2").gpu("GPU-c", memory=40_000), asking("a", percentage=50)
+    scheduler = await serve(small, large, resource_quota("q", "t", hard=hard), wanted)
+    filtered = await scheduler.filter(wanted)
+    assert filtered.node_names == ["n1"]
+    assert filtered.failed == {"n2": NOT_FIT}
+    assert await scheduler.bind(wanted, "n1") == ""
+
+
+def test_a_limit_beyond_all_numbers_is_read_as_the_largest() -> None:
+    """So that whoever writes it as JSON can."""
+    (limit,) = read_quota(quota(10**30), Kinds([NVIDIA])).limits
+    assert limit.most == UNLIMITED
