@@ -17,6 +17,7 @@ from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s, Mask
 from extender.core.cards import Cards
 from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.needs import share_needed
+from extender.core.neighbours import is_in_ring
 from extender.core.policies import card_order
 from extender.core.rules import Trial, passing
 
@@ -157,6 +158,7 @@ class CardStates:
         self.pod_mib: list[int] = []
         self.needed_mib: list[list[int]] = [[] for _ in wants.distinct]
         self.numa_ranks: list[int] = []
+        self.is_in_ring: list[bool] = []
         self.most_held: list[list[int]] = [[] for _ in wants.weights]
         self._used: list[Int64s] = []
 
@@ -193,6 +195,7 @@ class CardStates:
         for of_one, needed in zip(self.needed_mib, needs, strict=True):
             of_one.extend(needed.memory_mib[0].tolist())
         self.numa_ranks += cards.numa_ranks[0].tolist()
+        self.is_in_ring += is_in_ring(cards).tolist()
         self._used += list(np.moveaxis(used, 2, 0))
         self._note_most_held(allowed)
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from extender.core.arrays import Int64s, Mask
 from extender.core.cards import Cards
+from extender.core.neighbours import is_in_ring
 
 _ODD: Final = 0x9E3779B97F4A7C15
 _MOST_FIELDS: Final = 4_096
@@ -41,6 +42,18 @@ def card_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
     fields = np.concatenate(looked_at, dtype=np.int64)
     fields *= serves
     return fields
+
+
+def neighbour_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:
+    """Tell what is looked at where cards must stand in a row: where each stands, too.
+
+    Returns:
+        int64 (F + 2, W, K); see `card_fields`.
+    """
+    fields = card_fields(cards, is_open, columns)
+    places = np.broadcast_to(np.arange(len(is_open))[:, np.newaxis], fields.shape[1:])
+    is_ring = np.broadcast_to(is_in_ring(cards)[columns], fields.shape[1:])
+    return np.concatenate([fields, np.stack([places, is_ring]).astype(np.int64)])
 
 
 def instance_fields(cards: Cards, is_open: Mask, columns: Int64s) -> Int64s:

@@ -19,7 +19,7 @@ from extender.core.arrays import CORES, SLOTS, Int64s, Mask
 from extender.core.budget import OutOfSteps, StepBudget
 from extender.core.card_states import CardStates, Wants
 from extender.core.cards import Cards
-from extender.core.equal_nodes import card_fields, first_of_equal
+from extender.core.equal_nodes import card_fields, first_of_equal, neighbour_fields
 from extender.core.instance_search import (
     Instances,
     fewest_for_inits,
@@ -114,12 +114,6 @@ def search_refused(
     columns = worth_a_search(cards, request, placement, refused)
     if not columns.size:
         return Fit(placement, is_cut_short)
-    if request.wants_neighbours:
-        # Other rows are not tried, so nobody knows that none would do.
-        placing = _Placing(cards, request, placement)
-        placing.give_up(columns)
-        budget.counts.exhausted += len(columns)
-        return Fit(placing.placement, is_cut_short)
     has_instances = have_instances(cards, request, columns)
     placing = _Placing(cards, request, placement)
     for some, answer in _searched(cards, request, columns[~has_instances], budget):
@@ -184,7 +178,7 @@ def fit_with_fewest_cards(
     """
     placement = fit(cards, request, budget).placement
     extra = _cards_of_inits_only(placement, request)
-    if not extra or request.wants_neighbours:
+    if not extra:
         return placement
     if have_instances(cards, request, np.zeros(1, np.int64))[0]:
         return fewest_for_inits(cards, request, extra, budget) or placement
@@ -312,7 +306,10 @@ class _Kinds:
         self, cards: Cards, is_open: Mask, columns: Int64s, states: CardStates
     ) -> None:
         self.states = states
-        self.fields = card_fields(cards, is_open, columns)
+        tell = (
+            neighbour_fields if states.wants.request.wants_neighbours else card_fields
+        )
+        self.fields = tell(cards, is_open, columns)
         self._cards, self._is_open, self._columns = cards, is_open, columns
         self._by_fields: dict[bytes, int] = {}
         self._known = 0

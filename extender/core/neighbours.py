@@ -1,5 +1,6 @@
 """Cards that stand next to each other, for containers that get several."""
 
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -53,6 +54,29 @@ def run_starts(eligible: Mask, is_ring: Mask, count: int) -> Mask:
     in_blocks = is_first & (count in RUN_LENGTHS)
     starts[: last + 1] = is_run & (is_ring | in_blocks)
     return starts
+
+
+def rows_among(serving: Collection[int], count: int, *, is_ring: bool) -> list[range]:
+    """List the rows of `count` neighbours among some cards of one node.
+
+    Args:
+        serving: Their positions.
+        count: At least 2.
+        is_ring: Whether any that stand in a row are neighbours.
+
+    Example:
+        >>> rows_among({1, 2, 3, 5}, 2, is_ring=True)
+        [range(1, 3), range(2, 4)]
+        >>> rows_among({0, 1, 2, 3, 4}, 4, is_ring=False)
+        [range(0, 4)]
+    """
+    in_blocks = count in RUN_LENGTHS
+    return [
+        range(start, start + count)
+        for start in sorted(serving)
+        if (is_ring or (in_blocks and start % count == 0))
+        and all(place in serving for place in range(start, start + count))
+    ]
 
 
 def chosen_run(starts: Mask, preferred: Mask | None, count: int) -> Mask:

@@ -19,6 +19,7 @@ from typing import Final
 from extender.core.budget import OutOfSteps, StepBudget
 from extender.core.card_states import CardStates, Wanted
 from extender.core.enough import Enough
+from extender.core.neighbours import rows_among
 
 _CODE_BITS: Final = 40
 _CODE: Final = (1 << _CODE_BITS) - 1
@@ -134,7 +135,10 @@ class _Run:
         self._enough = enough
         self._first = [kind * states.wants.state_count for kind in kinds]
         self._ranks = [states.numa_ranks[kind] for kind in kinds]
-        self._is_at_one = states.wants.request.device_policy.on_one_numa_node
+        request = states.wants.request
+        self._is_at_one = request.device_policy.on_one_numa_node
+        self._in_rows = request.wants_neighbours
+        self._is_ring = any(states.is_in_ring[kind] for kind in kinds)
         self._chosen: list[_Cards] = [()] * len(self._wanted)
         self._before: list[list[int]] = [self._first] * (len(self._wanted) + 1)
         self._dead: set[tuple[int, ...]] = set()
@@ -183,17 +187,24 @@ class _Run:
             codes = [code & _CODE for code in codes]
         if not self._enough.is_for_all(at, map(self._allowed.__getitem__, codes)):
             return False
-        return not self._is_at_one or all(
+        return not (self._is_at_one or self._in_rows) or all(
             self._is_enough(one, self._serving(one, codes)) for one in self._wanted[at:]
         )
 
     def _is_enough(self, one: Wanted, serving: Sequence[int]) -> bool:
         if len(serving) < one.count:
             return False
+        if self._in_rows and one.count > 1:
+            return bool(self._rows(one, serving))
         if not self._is_at_one or one.count == 1:
             return True
         ranks = [self._ranks[card] for card in serving]
         return any(ranks.count(rank) >= one.count for rank in set(ranks))
+
+    def _rows(self, one: Wanted, serving: Sequence[int]) -> list[_Cards]:
+        """List the rows of neighbours among cards, the first on the node first."""
+        rows = rows_among(set(serving), one.count, is_ring=self._is_ring)
+        return [tuple(row) for row in rows]
 
     def _place(self, at: int, codes: list[int]) -> bool:
         one = self._wanted[at]
@@ -223,6 +234,9 @@ class _Run:
     def _choices(self, one: Wanted, codes: list[int]) -> Iterator[_Cards]:
         """List the sets of cards for one container that differ, in policy order."""
         serving = self._in_order(self._serving(one, codes), codes)
+        if self._in_rows and one.count > 1:
+            yield from self._rows(one, serving)
+            return
         for cards in self._numa_groups(one, serving):
             alike: dict[int, list[int]] = {}
             for card in cards:
@@ -296,6 +310,9 @@ class _Run:
     ) -> _Cards:
         """Choose preferred cards alone where they do, or else those first."""
         serving = self._in_order(self._serving(one, codes), codes)
+        if self._in_rows and one.count > 1:
+            rows = self._rows(one, serving)
+            return max(rows, key=lambda row: len(preferred.intersection(row)))
         inside = [card for card in serving if card in preferred]
         if not self._is_enough(one, inside):
             inside += [card for card in serving if card not in preferred]

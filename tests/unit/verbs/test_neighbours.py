@@ -113,7 +113,7 @@ def test_devices_are_neighbours(
         )
 
 
-def test_rows_that_were_not_tried_are_not_called_hopeless() -> None:
+def test_other_rows_are_searched_where_the_first_ones_leave_none() -> None:
     """Of 7 devices without the third, 1, 2 and 3 fit as 3, (0, 1) and (4, 5, 6)."""
     amounts = {DEVICES: "7", CORES: "14"}
     node = decode_node(
@@ -133,8 +133,12 @@ def test_rows_that_were_not_tried_are_not_called_hopeless() -> None:
     wanted = PodReader(Kinds([NEURON])).read(made)
     fleet = fleet_of([node])
     decision = filter_nodes(fleet, wanted, [N1], None)
-    assert decision.failed == {N1: "PlacementSearchExhausted"}
-    verdict = judge_node(fleet, wanted, N1, None)
-    assert verdict is not None
-    assert not verdict.is_unresolvable
-    assert choose_devices(fleet, wanted, N1, None) is None
+    assert decision.fitting == [N1]
+    assert judge_node(fleet, wanted, N1, None) is None
+    allocation = choose_devices(fleet, wanted, N1, None)
+    assert allocation is not None
+    places = [
+        [int(share.device_uuid.rpartition("-")[2]) for share in row]
+        for row in allocation
+    ]
+    assert places == [[3], [0, 1], [4, 5, 6]]
