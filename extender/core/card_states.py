@@ -146,6 +146,7 @@ class CardStates:
         pod_mib: MiB of the pod that a card holds in that state.
         needed_mib: By the place of a container's bit, and kind: MiB that it needs.
         numa_ranks: By kind, not by code.
+        is_in_ring: By kind; told only where cards must stand in a row.
         most_held: Per weight and kind; the most that a card of the kind can come to
             hold of the pod's sidecars and apps. They do not fit on a node whose cards
             together hold less than these weigh: true of any weights.
@@ -195,7 +196,8 @@ class CardStates:
         for of_one, needed in zip(self.needed_mib, needs, strict=True):
             of_one.extend(needed.memory_mib[0].tolist())
         self.numa_ranks += cards.numa_ranks[0].tolist()
-        self.is_in_ring += is_in_ring(cards).tolist()
+        if wants.request.wants_neighbours:
+            self.is_in_ring += is_in_ring(cards).tolist()
         self._used += list(np.moveaxis(used, 2, 0))
         self._note_most_held(allowed)
 

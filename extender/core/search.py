@@ -138,7 +138,7 @@ class _Run:
         request = states.wants.request
         self._is_at_one = request.device_policy.on_one_numa_node
         self._in_rows = request.wants_neighbours
-        self._is_ring = any(states.is_in_ring[kind] for kind in kinds)
+        self._is_ring = self._in_rows and states.is_in_ring[kinds[0]]
         self._chosen: list[_Cards] = [()] * len(self._wanted)
         self._before: list[list[int]] = [self._first] * (len(self._wanted) + 1)
         self._dead: set[tuple[int, ...]] = set()
