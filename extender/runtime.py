@@ -16,6 +16,7 @@ from extender.core.kinds import Kind
 from extender.device_config import DeviceConfigFile
 from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import Unreachable
+from extender.observe.logs import LEVELS
 from extender.observe.metrics import Metrics
 from extender.service import Extender
 from extender.settings import HttpSettings, Part, Settings
@@ -30,6 +31,9 @@ Announce = Callable[[Mapping[Part, str]], None]
 
 def run(serving: Coroutine[None, None, None]) -> None:
     """Run a server to its end."""
+    # Until the loop takes them, they would end the process.
+    for name in (signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(name, signal.SIG_IGN)
     gc.set_threshold(*_STARTING)
     asyncio.run(serving)
 
@@ -231,6 +235,9 @@ def _stop_signal() -> asyncio.Event:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
+    # Only who may end the process can send it a signal, and no port is needed.
+    loop.add_signal_handler(signal.SIGUSR1, LEVELS.turn_level)
+    loop.add_signal_handler(signal.SIGUSR2, LEVELS.turn_decisions)
     return stop
 
 

@@ -12,6 +12,7 @@ from extender.core.kinds import NVIDIA, Kind
 from extender.core.model import Policy, Release
 from extender.core.policies import Burst
 from extender.errors import SettingsError
+from extender.observe.pod_events import EventSettings
 from extender.verbs.admit import Schedulers
 from extender.verbs.exact import Mode
 from extender.wire.label_selector import EVERYTHING, LabelSelector
@@ -337,6 +338,7 @@ class Settings:
     waking: WakingSettings = field(default_factory=WakingSettings)
     quota: QuotaSettings = field(default_factory=QuotaSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)
+    events: EventSettings = field(default_factory=EventSettings)
 
     device_config: Path | None = None
     """Where the kinds of device come from; followed while serving. None for those of

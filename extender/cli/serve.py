@@ -1,12 +1,13 @@
 """``gpu-extender serve``: answer kube-scheduler over HTTP."""
 
-import logging
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from extender.cli.log_options import log_options
 from extender.cli.options import (
     device_config_option,
     kinds_of,
@@ -27,6 +28,8 @@ from extender.core.model import (
     UnreadableAllocation,
 )
 from extender.core.policies import Burst
+from extender.observe.logs import LogSettings, logging_to
+from extender.observe.pod_events import EventSettings
 from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
@@ -141,6 +144,7 @@ from extender.wire.label_selector import LabelSelector
 @policy_options
 @release_option
 @device_config_option
+@log_options
 def serve(
     *,
     cluster_files: tuple[Path, ...],
@@ -165,6 +169,8 @@ def serve(
     release: str,
     device_config: Path | None,
     in_cluster: bool,
+    logs: LogSettings,
+    events: EventSettings,
 ) -> None:
     """Answer kube-scheduler over HTTP.
 
@@ -184,9 +190,6 @@ def serve(
         raise click.UsageError(
             "give exactly one of --cluster, --kubeconfig and --in-cluster"
         )
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
     scheduling = SchedulingSettings(
         kinds=kinds_of(device_config),
         burst=Burst(burst),
@@ -212,7 +215,15 @@ def serve(
         ),
         kube=KubeSettings(lease_namespace=lease_namespace),
         device_config=device_config,
+        events=events,
     )
+    with logging_to(sys.stderr, logs):
+        _serve(cluster_files, kubeconfig, settings)
+
+
+def _serve(
+    cluster_files: tuple[Path, ...], kubeconfig: Path | None, settings: Settings
+) -> None:
     if not cluster_files:
         run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
         return

@@ -2,20 +2,9 @@
 
 from rich.console import Console
 
+from extender.observe.printable import printable
 
-def printable(text: str) -> str:
-    r"""Write control characters out: names and annotations come from anywhere.
-
-    Example:
-        >>> printable("GPU-\x1b[2J")
-        'GPU-\\x1b[2J'
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode()
-        for each in text
-    )
+__all__ = ["console", "printable"]
 
 
 def console() -> Console:

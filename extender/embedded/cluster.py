@@ -16,6 +16,7 @@ from extender.errors import BadObject, Conflict, Described, NotFound, SettingsEr
 from extender.service import Binding, NodeLock, Turn
 from extender.state.events import Event, NodeSeen, PodSeen, QuotaSeen
 from extender.wire.allocation import PHASE_ANNOTATION, PHASE_SERVED, served_rows
+from extender.wire.events import EventOnPod, encode_event, encode_series
 from extender.wire.label_selector import EVERYTHING, LabelSelector
 from extender.wire.nodes import decode_node
 from extender.wire.objects import JsonObject, object_at, shown
@@ -25,6 +26,9 @@ from extender.wire.resource_quota import read_quota
 _UID_SPACE: Final = uuid.UUID("6f6c1f0e-6d0b-5a0e-9a57-2f0c7d0b7f10")
 
 _PodKey = tuple[str, str]
+
+_EVENTS_KEPT: Final = 1_000
+"""An API server keeps them for an hour."""
 
 
 @dataclass(slots=True)
@@ -55,6 +59,7 @@ class EmbeddedCluster:
         self._turns: dict[str, Turn] = {}
         self._quotas: dict[tuple[str, str], Quota] = {}
         self._listener: Callable[[Event], None] = _ignore
+        self._events: dict[tuple[str, str], JsonObject] = {}
 
     def load(self, files: Iterable[Path]) -> None:
         """Add nodes, pods and quotas of dumps; other kinds of object are passed over.
@@ -249,6 +254,27 @@ class EmbeddedCluster:
 
     async def touch(self, pod: Pod) -> None:
         """Do nothing: nobody waits to try again; see `extender.service.Cluster`."""
+
+    async def create_event(self, event: EventOnPod) -> None:
+        """Keep an Event, instead of the oldest; see `extender.service.Cluster`."""
+        key = (event.namespace, event.name)
+        if key in self._events:
+            raise Conflict(f"event {'/'.join(key)} exists already")
+        if len(self._events) >= _EVENTS_KEPT:
+            del self._events[next(iter(self._events))]
+        self._events[key] = encode_event(event)
+
+    async def count_event(self, event: EventOnPod) -> None:
+        """Write an Event's series; see `extender.service.Cluster`."""
+        kept = self._events.get((event.namespace, event.name))
+        if kept is None:
+            raise NotFound(f"event {event.namespace}/{event.name} does not exist")
+        kept.update(encode_series(event))
+
+    @property
+    def event_objects(self) -> Iterable[JsonObject]:
+        """Every Event, the oldest first."""
+        return self._events.values()
 
     async def annotate_node(
         self, node_name: NodeName, annotations: Mapping[str, str]

@@ -12,6 +12,7 @@ from extender.errors import Conflict, ExtenderError, Unanswered, WireError
 from extender.kube.access import own_namespace
 from extender.kube.backoff import Backoff
 from extender.kube.client import METADATA_ONLY, METADATA_ONLY_LIST, ApiClient, path_of
+from extender.kube.events import create_event, patch_series
 from extender.kube.feed import (
     Feed,
     ListBegins,
@@ -25,6 +26,7 @@ from extender.kube.leases import NamespaceLeases
 from extender.observe.metrics import Metrics
 from extender.service import Binding, Extender, NodeLock, Turn
 from extender.settings import KubeSettings, QuotaSettings
+from extender.wire.events import EventOnPod
 from extender.wire.lock import LOCK_ANNOTATION, own_lock_value
 from extender.wire.nodes import own_locks
 from extender.wire.objects import (
@@ -293,6 +295,14 @@ class KubeCluster:
         metadata = {"uid": pod.uid, "annotations": {WOKEN_ANNOTATION: now}}
         path = _pod_path(pod.namespace, pod.name)
         await self._client.patch(path, {"metadata": metadata}, seconds=self._seconds)
+
+    async def create_event(self, event: EventOnPod) -> None:
+        """Create an Event."""
+        await create_event(self._client, event, seconds=self._seconds)
+
+    async def count_event(self, event: EventOnPod) -> None:
+        """Patch the series of an Event."""
+        await patch_series(self._client, event, seconds=self._seconds)
 
     async def annotate_node(
         self, node_name: NodeName, annotations: Mapping[str, str]

@@ -1,11 +1,14 @@
 """The admission webhook: bytes in, decision, bytes out. It needs no cluster."""
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Final
 
 from extender.errors import BadObject, MalformedBody
+from extender.observe.decision_log import Verb
 from extender.observe.metrics import Metrics
+from extender.service.admission_told import AdmissionTold
 from extender.settings import AdmissionSettings
 from extender.verbs.admission import Admitted, Outcome
 from extender.verbs.admit import conclude, propose
@@ -49,7 +52,7 @@ class Admitter:
         """
         self._reader = reader
         self._schedulers = settings.schedulers
-        self._metrics = metrics
+        self._told = AdmissionTold(Verb.WEBHOOK, metrics, time.monotonic)
 
     def answer(self, body: bytes) -> bytes:
         """Answer one AdmissionReview, in the version in which it is asked.
@@ -57,26 +60,32 @@ class Admitter:
         Raises:
             MalformedBody: It cannot be used.
         """
+        self._told.begin()
         try:
             request = decode_admission_review(body)
-        except MalformedBody:
-            self._count(_UNREADABLE)
+        except MalformedBody as error:
+            self._told.answered(_UNREADABLE, None, error.field, is_refusal=True)
             raise
         if request.pod is None:
-            self._count(Outcome.PASSED_OVER.value)
+            self._told.answered(Outcome.PASSED_OVER.value, request)
             return encode_allowed(request, [], text="no pod is created")
         try:
             admitted, patch, full_name = self._admit(request, request.pod)
         except BadObject as error:
-            self._count(_UNREADABLE)
+            self._told.answered(_UNREADABLE, request, str(error), is_refusal=True)
             return encode_denied(request, _BAD_REQUEST, str(error))
-        self._count(admitted.outcome.value)
+        self._told.answered(
+            admitted.outcome.value,
+            request,
+            admitted.text,
+            is_refusal=not admitted.is_allowed,
+        )
         if admitted.is_allowed:
             return encode_allowed(
                 request, patch, text=admitted.text, warnings=admitted.warnings
             )
         text = f"pod {full_name}: {admitted.text}"
-        _log.info("refused at admission: %r", text)
+        _log.debug("refused at admission: %r", text)
         code = _CODES[admitted.outcome]
         return encode_denied(request, code, text, warnings=admitted.warnings)
 
@@ -94,9 +103,6 @@ class Admitter:
         # What a namespace may hold is asked later, by `QuotaAdmitter`: only then the
         # pod has its UID, and is as all webhooks have made it.
         return conclude(proposal, changed), patch, asked.full_name
-
-    def _count(self, outcome: str) -> None:
-        self._metrics.admissions.labels(outcome).inc()
 
 
 def _named(pod: JsonObject, namespace: str) -> JsonObject:

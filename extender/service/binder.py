@@ -12,6 +12,8 @@ from extender.core.kinds import ServedBy
 from extender.core.model import Allocation, NodeName, Pod, PodUID
 from extender.errors import Conflict, ExtenderError, NotFound
 from extender.observe.metrics import Metrics
+from extender.observe.pod_events import BindFailure
+from extender.service.bind_problems import BindProblem
 from extender.service.cluster import Binding, Cluster
 from extender.service.node_locks import Kept, NodeLocks, Taken, Wanted
 from extender.service.nominated import NominatedRoom
@@ -83,7 +85,10 @@ class Binder:
         if args.uid in self._tasks:
             return "another bind of this pod is under way"
         if self._sent.is_open(args.uid):
-            return "what became of an earlier bind of this pod is not known yet"
+            return BindProblem(
+                "what became of an earlier bind of this pod is not known yet",
+                BindFailure.NOT_SETTLED,
+            )
         task = asyncio.create_task(self._bind_to_the_end(args))
         self._tasks[args.uid] = task
         return await asyncio.shield(task)
@@ -97,12 +102,13 @@ class Binder:
         try:
             problem = await self._bind(args)
         except ExtenderError as error:
-            problem = str(error)
+            problem = BindProblem(str(error), BindFailure.API_SERVER)
         finally:
             del self._tasks[args.uid]
         self._metrics.binds.labels("refused" if problem else "bound").inc()
         if problem:
-            _log.warning("bind of %s refused: %s", described(args), problem)
+            # The decision log has this, too, with the request's id.
+            _log.debug("bind of %s refused: %s", described(args), problem)
         return problem
 
     async def _bind(self, args: BindingArgs) -> str:
@@ -154,7 +160,7 @@ class Binder:
             except ExtenderError:
                 return str(error)
             return "" if is_bound(pod, args) else str(error)
-        _log.info("bound %s", described(args))
+        _log.debug("bound %s", described(args))
         return ""
 
     async def _commit_in_quota_turn(self, pod: Pod, args: BindingArgs) -> str:
@@ -164,7 +170,10 @@ class Binder:
             return await self._commit_in_turn(pod, args, deadline)
         async with self._turns.turn(pod.namespace, deadline) as has_turn:
             if not has_turn:
-                return f"another extender binds pods of namespace {pod.namespace}"
+                return BindProblem(
+                    f"another extender binds pods of namespace {pod.namespace}",
+                    BindFailure.QUOTA_TURN,
+                )
             return await self._commit_in_turn(pod, args, deadline)
 
     async def _commit_in_turn(
@@ -173,21 +182,28 @@ class Binder:
         node_name = args.node_name
         async with self._locks.turn(node_name, deadline) as has_turn:
             if not has_turn:
-                return f"node {node_name} is busy with binds that came before"
+                return BindProblem(
+                    f"node {node_name} is busy with binds that came before",
+                    BindFailure.NODE_BUSY,
+                )
             while True:
                 wanted = Wanted(
                     pod, self._own_locks(pod), lambda: self._blocker(args, None)
                 )
                 lock = await self._locks.take(wanted, node_name, deadline)
                 if isinstance(lock, Kept):
-                    return f"node {node_name} is locked: {lock.why}"
+                    return BindProblem(
+                        f"node {node_name} is locked: {lock.why}",
+                        BindFailure.NODE_LOCKED,
+                    )
                 blocker = await self._commit(pod, args, lock, deadline)
                 if not isinstance(blocker, Pod):
                     return blocker
                 if not await self._is_served(blocker, node_name, deadline):
-                    return (
+                    return BindProblem(
                         f"node {node_name} is busy: pod {blocker.full_name} waits for "
-                        "its devices"
+                        "its devices",
+                        BindFailure.NODE_BUSY,
                     )
 
     async def _commit(
@@ -237,11 +253,17 @@ class Binder:
         """Tell why no Binding may be sent, though the pod fits; None where it may."""
         for request in pod.asking:
             if request.kind not in self.kinds.by_word:
-                return f"devices of kind {request.kind} are not configured any more"
+                return BindProblem(
+                    f"devices of kind {request.kind} are not configured any more",
+                    BindFailure.KIND_GONE,
+                )
         namespace = pod.namespace
         is_limited = self._ledger.quotas.limits_any(namespace)
         if is_limited and not self._turns.may_send(namespace):
-            return f"the lease of namespace {namespace} ran out, or there was none yet"
+            return BindProblem(
+                f"the lease of namespace {namespace} ran out, or there was none yet",
+                BindFailure.QUOTA_TURN,
+            )
         return None
 
     def _blocker(self, args: BindingArgs, listed: list[Pod] | None) -> Pod | None:
@@ -303,11 +325,11 @@ class Binder:
         except ExtenderError as error:
             problem = await self._sent.after_failure(args, lock_value, error)
             if problem:
-                return problem
+                return BindProblem(problem, BindFailure.API_SERVER)
             _log.info("found bound: %s", described(args))
         else:
             self._sent.note(args, lock_value, is_answered=True)
-            _log.info("bound %s", described(args))
+            _log.debug("bound %s", described(args))
             if all(kind.served_by is ServedBy.NOTHING for kind in asked):
                 await self._locks.release(args.node_name, lock_value)
         return ""
@@ -345,7 +367,10 @@ class Binder:
             rooms=self._ledger.quota_rooms(pod),
         )
         reasons = verdict.reasons if verdict else ()
-        return f"no longer fits: {', '.join(reason.value for reason in reasons)}"
+        codes = ", ".join(reason.value for reason in reasons)
+        return BindProblem(
+            f"no longer fits: {codes}", BindFailure.NO_LONGER_FITS, codes
+        )
 
 
 def _why_another(pod: Pod, args: BindingArgs) -> str | None:

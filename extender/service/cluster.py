@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from extender.core.model import NodeName, Pod, PodUID
+from extender.wire.events import EventOnPod
 from extender.wire.pods import PodReader
 
 
@@ -138,6 +139,20 @@ class Cluster(Protocol):
         Raises:
             NotFound: There is no such pod.
             Conflict: The pod of this name has another UID.
+        """
+
+    async def create_event(self, event: EventOnPod) -> None:
+        """Write an Event.
+
+        Raises:
+            Conflict: There is one of this name.
+        """
+
+    async def count_event(self, event: EventOnPod) -> None:
+        """Write into an Event how often, and when last, it has happened.
+
+        Raises:
+            NotFound: It has expired.
         """
 
     async def annotate_node(

@@ -24,11 +24,15 @@ from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.core.quota_room import Quota
 from extender.core.reasons import Reason
 from extender.errors import NotSynced
+from extender.observe.decision_log import PodName, Verb
+from extender.observe.logs import dropped_lines
 from extender.observe.metrics import Metrics
 from extender.service.admitter import Admitter
 from extender.service.auditor import Auditor
 from extender.service.binder import Binder
 from extender.service.cluster import Cluster, NodeLock
+from extender.service.decisions import Decisions
+from extender.service.event_writer import EventWriter
 from extender.service.exact import ExactPlaces
 from extender.service.handshakes import Handshakes
 from extender.service.node_locks import NodeLocks
@@ -107,9 +111,10 @@ class Extender:
             if settings.scheduling.mode is Mode.EXACT
             else None
         )
+        identity = f"gpu-extender_{uuid.uuid4()}"
         self._turns = QuotaTurns(
             cluster=cluster,
-            identity=f"gpu-extender_{uuid.uuid4()}",
+            identity=identity,
             settings=settings.quota,
             monotonic=monotonic,
             # The binder is made after this.
@@ -149,6 +154,16 @@ class Extender:
             monotonic=monotonic,
         )
         self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
+        self._monotonic = monotonic
+        self._events = EventWriter(
+            cluster=cluster,
+            pod_of=self._ledger.pods.get,
+            reporter=identity,
+            settings=settings.events,
+            unix_seconds=unix_seconds,
+            monotonic=monotonic,
+        )
+        self._told = Decisions(self._ledger, self._events, monotonic)
         self._show_state()
         self._is_synced = False
         self._warned: set[PodUID] = set()
@@ -234,8 +249,14 @@ class Extender:
         Raises:
             NotSynced: The state is not complete yet.
         """
-        self._check_synced()
+        began = self._monotonic()
+        self._check_synced(Verb.FILTER, args.pod)
         self._warn_once(args.pod)
+        decision = self._filter(args)
+        self._told.filtered(args.pod, decision, began)
+        return decision
+
+    def _filter(self, args: ExtenderArgs) -> FilterDecision:
         fleet, node_names = self._candidates(args)
         decision = self._decide(args.pod, fleet, node_names)
         pod = args.pod
@@ -300,11 +321,12 @@ class Extender:
         Raises:
             NotSynced: The state is not complete yet.
         """
-        self._check_synced()
+        began = self._monotonic()
+        self._check_synced(Verb.PRIORITIZE, args.pod)
         fleet, node_names = self._candidates(args)
         own = self._ledger.holding(args.pod.uid)
         nominated = self._nominated.held_against(args.pod, fleet)
-        return score_nodes(
+        scores = score_nodes(
             fleet,
             args.pod,
             node_names,
@@ -313,6 +335,8 @@ class Extender:
             binds_at=self._locks.binds_at(),
             burst=self._burst,
         )
+        self._told.scored(args, scores, began)
+        return scores
 
     def judge(self, pod: Pod, node_name: NodeName) -> NodeVerdict | None:
         """Tell with numbers why the pod does not fit on a node; None where it does."""
@@ -353,11 +377,14 @@ class Extender:
         Raises:
             NotSynced: The state is not complete yet.
         """
-        self._check_synced()
+        began = self._monotonic()
+        self._check_synced(Verb.BIND, args)
         try:
-            return await self._binder.bind(args)
+            problem = await self._binder.bind(args)
         finally:
             self._expect_nowhere(args.uid)
+        self._told.bound(args, problem, began)
+        return problem
 
     async def finish(self) -> None:
         """Wait until every bind that was begun has ended, and give leases back."""
@@ -369,7 +396,7 @@ class Extender:
 
         Find out what became of Bindings that no event shows; hand over the leases of
         namespaces; touch refused pods that kube-scheduler should try again; audit, and
-        tell which cards are overfull; ask device plugins to register.
+        tell which cards are overfull; ask device plugins to register; write Events.
         """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._binder.settle_forever())
@@ -378,6 +405,7 @@ class Extender:
             group.create_task(self._auditor.audit_forever())
             group.create_task(self._auditor.tell_forever())
             group.create_task(self._handshakes.ask_forever())
+            group.create_task(self._events.write_forever())
 
     async def audit(self) -> list[Difference]:
         """Recompute all totals from the pods, and mend what differs."""
@@ -390,6 +418,10 @@ class Extender:
     async def wake(self) -> None:
         """Touch, once, the refused pods that kube-scheduler should try again now."""
         await self._waker.look()
+
+    async def write_events(self) -> None:
+        """Write, once, the Events that are due."""
+        await self._events.write()
 
     def _show_state(self) -> None:
         """Let metrics read from the ledger what they need not be told."""
@@ -417,6 +449,26 @@ class Extender:
             "Times that a card became overfull, by cause. Placed: bound without room.",
             lambda: {each.value: ledger.overfull.seen.get(each, 0) for each in Cause},
             "cause",
+            family=CounterMetricFamily,
+        )
+
+        events = self._events
+        show(
+            "events_written",
+            "Events on pods that were written.",
+            lambda: {"": events.written},
+            family=CounterMetricFamily,
+        )
+        show(
+            "events_dropped",
+            "Events on pods that were given up: too many pods, or not taken.",
+            lambda: {"": events.dropped},
+            family=CounterMetricFamily,
+        )
+        show(
+            "log_lines_dropped",
+            "Log lines that were given up, since nobody took those before them.",
+            lambda: {"": dropped_lines()},
             family=CounterMetricFamily,
         )
 
@@ -458,11 +510,12 @@ class Extender:
         ]
         return self._ledger.fleet_of(changed), args.candidates
 
-    def _check_synced(self) -> None:
-        if not self._is_synced:
-            raise NotSynced(
-                "nodes, pods and quotas have not been listed yet; try again"
-            )
+    def _check_synced(self, verb: Verb, pod: Pod | BindingArgs) -> None:
+        if self._is_synced:
+            return
+        error = NotSynced("nodes, pods and quotas have not been listed yet; try again")
+        self._told.not_synced(verb, PodName.of(pod.namespace, pod.name, pod.uid), error)
+        raise error
 
     def _warn_once(self, pod: Pod) -> None:
         if not pod.warnings or pod.uid in self._warned:

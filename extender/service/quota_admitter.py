@@ -6,7 +6,9 @@ from typing import Final
 
 from extender.core.model import Pod
 from extender.errors import BadObject, MalformedBody
+from extender.observe.decision_log import Verb
 from extender.observe.metrics import Metrics
+from extender.service.admission_told import AdmissionTold
 from extender.settings import AdmissionSettings
 from extender.state.events import Expected, Lapsed
 from extender.state.ledger import Ledger
@@ -69,7 +71,7 @@ class QuotaAdmitter:
         self._is_synced = is_synced
         self._schedulers = settings.schedulers
         self._expected_seconds = settings.expected_seconds
-        self._metrics = metrics
+        self._told = AdmissionTold(Verb.VALIDATE, metrics, monotonic)
         self._monotonic = monotonic
 
     def answer(self, body: bytes) -> bytes:
@@ -78,19 +80,20 @@ class QuotaAdmitter:
         Raises:
             MalformedBody: It cannot be used.
         """
+        self._told.begin()
         try:
             request = decode_admission_review(body)
             if request.pod is not None:
                 check_uid(request.pod)
-        except MalformedBody:
-            self._count(_UNREADABLE)
+        except MalformedBody as error:
+            self._told.answered(_UNREADABLE, None, error.field, is_refusal=True)
             raise
         if request.pod is None:
             return self._pass_over(request, "no pod is created")
         try:
             pod = self._reader().read(_placed(request.pod, request.namespace))
         except BadObject as error:
-            self._count(_UNREADABLE)
+            self._told.answered(_UNREADABLE, request, str(error), is_refusal=True)
             return encode_denied(request, _BAD_REQUEST, str(error))
         if not judged_by_quota(pod, self._schedulers):
             return self._pass_over(request, "its quotas are not looked at here")
@@ -107,7 +110,7 @@ class QuotaAdmitter:
         """Decide, and record it in the same step: no other answer comes between."""
         ledger, now = self._ledger, self._monotonic()
         if not ledger.quotas.limits_any(pod.namespace):
-            self._count(Outcome.WITHIN_QUOTA.value)
+            self._told.answered(Outcome.WITHIN_QUOTA.value, request)
             return encode_allowed(request, [])
         ledger.apply(Lapsed(now))
         others = (one for one in ledger.waiting_in(pod.namespace) if one.uid != pod.uid)
@@ -115,21 +118,20 @@ class QuotaAdmitter:
         rooms = ledger.quota_rooms(pod, waiting)
         shortages = shortages_at_admission(ledger.fleet, pod, rooms)
         if shortages:
-            self._count(Outcome.OVER_QUOTA.value)
             text = f"pod {pod.full_name}: {told(shortages)}"
-            _log.info("refused at admission: %r", text)
+            self._told.answered(
+                Outcome.OVER_QUOTA.value, request, told(shortages), is_refusal=True
+            )
+            _log.debug("refused at admission: %r", text)
             return encode_denied(request, _FORBIDDEN, text)
         if not request.is_dry_run and counts_at_admission(ledger.fleet, pod, rooms):
             ledger.apply(Expected(pod, now + self._expected_seconds))
-        self._count(Outcome.WITHIN_QUOTA.value)
+        self._told.answered(Outcome.WITHIN_QUOTA.value, request)
         return encode_allowed(request, [])
 
     def _pass_over(self, request: AdmissionRequest, text: str) -> bytes:
-        self._count(Outcome.PASSED_OVER.value)
+        self._told.answered(Outcome.PASSED_OVER.value, request, text)
         return encode_allowed(request, [], text=text)
-
-    def _count(self, outcome: str) -> None:
-        self._metrics.admissions.labels(outcome).inc()
 
 
 def _placed(pod: JsonObject, namespace: str) -> JsonObject:

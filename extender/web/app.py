@@ -8,6 +8,7 @@ from aiohttp import web
 
 from extender.core.model import Pod
 from extender.errors import NotSynced
+from extender.observe.logs import LEVELS
 from extender.observe.metrics import CONTENT_TYPE
 from extender.service import Extender
 from extender.settings import HttpSettings, Listener, Part
@@ -17,6 +18,7 @@ from extender.web.bodies import BODIES, Bodies
 from extender.web.clients import known_clients_only
 from extender.web.errors import answer_errors
 from extender.web.local import check_local
+from extender.web.request_ids import give_ids
 from extender.web.webhook import add_webhook
 from extender.wire.extender_v1 import (
     ExtenderArgs,
@@ -60,7 +62,7 @@ def build_app(
     """
     listener = listener or next(settings.listeners())
     app = web.Application(
-        client_max_size=settings.body_limit_bytes, middlewares=[answer_errors]
+        client_max_size=settings.body_limit_bytes, middlewares=[give_ids, answer_errors]
     )
     if listener.tls is not None and listener.tls.client_ca_file is not None:
         app.middlewares.append(known_clients_only(listener.tls.client_names))
@@ -89,6 +91,7 @@ def _add_metrics(app: web.Application, _settings: HttpSettings) -> None:
     app.router.add_get("/readyz", _readyz)
     app.router.add_get("/metrics", _metrics)
     app.router.add_get("/debug/audit", _audit)
+    app.router.add_get("/debug/log", _log_levels)
 
 
 def _add_webhook(app: web.Application, settings: HttpSettings) -> None:
@@ -184,6 +187,12 @@ async def _audit(request: web.Request) -> web.Response:
     extender = request.app[EXTENDER]
     differences = await extender.audit()
     return _json(encode_audit(extender.ledger, differences))
+
+
+async def _log_levels(request: web.Request) -> web.Response:
+    check_local(request)
+    shown = {"level": LEVELS.level.value, "decisions": LEVELS.decisions.value}
+    return _json(orjson.dumps(shown))
 
 
 async def _add_pod(request: web.Request) -> web.Response:

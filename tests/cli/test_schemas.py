@@ -10,7 +10,7 @@ from extender.core.model import Lifetime
 from extender.core.reasons import Reason
 from tests.cli.command import schema
 
-NAMES = ["schedule", "charge", "check-config", "quota"]
+NAMES = ["schedule", "charge", "check-config", "quota", "decision-log"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -23,7 +23,15 @@ def test_schema_is_sound(name: str) -> None:
     assert [path for path, part in _properties(document, "") if not _told(part)] == []
 
 
-OPTIONAL = {"/$defs/pod": {"release", "error"}, "/$defs/share": {"mig"}}
+OPTIONAL = {
+    "/$defs/pod": {"release", "error"},
+    "/$defs/share": {"mig"},
+    "/$defs/message": {"request_id", "exception"},
+    **{
+        f"/$defs/{each}": {"request_id"}
+        for each in ("filter", "prioritize", "bind", "admission", "undecided")
+    },
+}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,18 +11,20 @@ from typing import Final
 import pytest
 
 from benchmarks.burst.api_calls import CallLog
+from extender.observe.pod_events import EventSettings
 from tests.builders import node, pod, resource_quota
 from tests.control_plane import plane
 from tests.control_plane.binaries import Binaries
 from tests.control_plane.client import Api, ApiError, node_path, pods_path
 from tests.control_plane.cluster import clustered
-from tests.control_plane.extender import gpu_extender
+from tests.control_plane.events import events_of
 from tests.control_plane.installing import documents, install
 from tests.control_plane.plane import ControlPlane, User
 from tests.control_plane.plugin import LOCK
 from tests.control_plane.proxy import PODS, proxied
 from tests.control_plane.quotas import LIMIT, create_quota
 from tests.control_plane.scheduler import kube_scheduler
+from tests.control_plane.tuned import tuned_extender
 
 GIB: Final = 1024
 LATE: Final = 3.0
@@ -75,7 +77,9 @@ async def test_each_right_is_used_and_none_is_missing(
     async with (
         Api.connected(audited) as api,
         proxied(audited) as proxy,
-        gpu_extender(audited, kubeconfig=proxy.kubeconfig) as extender,
+        tuned_extender(
+            audited, proxy.kubeconfig, events=EventSettings(least_seconds=0.5)
+        ) as extender,
         kube_scheduler(audited, extender.url),
         clustered(api) as cluster,
     ):
@@ -87,6 +91,7 @@ async def test_each_right_is_used_and_none_is_missing(
         asking = pod("waiting").app("a", gpu=1, gpumem=20 * GIB)
         waiting = await cluster.submit(asking)
         await cluster.refused(waiting, times=2)
+        await events_of(api, waiting, times=2)
         await kubelet.stage.finish("first")
         await cluster.placed(waiting)
     # A watch is written down once it has ended.

@@ -13,33 +13,47 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Final
 
+from extender.observe.pod_events import EventSettings
 from extender.runtime import serve_kube
 from extender.service import Extender
-from extender.settings import BindSettings, HttpSettings, Settings
+from extender.settings import BindSettings, HttpSettings, KubeSettings, Settings
 from tests.control_plane.component import HOST, free_port
 from tests.control_plane.extender import ExtenderProcess, GpuExtender
 from tests.control_plane.plane import ControlPlane
+
+DEFAULT_BINDS: Final = BindSettings()
+DEFAULT_EVENTS: Final = EventSettings()
 
 
 class TunedExtender(GpuExtender):
     """An extender with settings of its own, on one address also when it comes back."""
 
-    def __init__(self, folder: Path, kubeconfig: Path, settings: BindSettings) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        kubeconfig: Path,
+        settings: BindSettings,
+        events: EventSettings,
+    ) -> None:
         super().__init__(folder, kubeconfig)
         self._port = free_port()
         self.url = f"http://{HOST}:{self._port}"
         command: list[str | Path] = [
             *("env", f"no_proxy={HOST}", f"PYTHONPATH={Path(__file__).parents[2]}"),
             *(sys.executable, "-m", __name__, kubeconfig, str(self._port)),
-            json.dumps(asdict(settings)),
+            json.dumps([asdict(settings), asdict(events)]),
         ]
         self.component = ExtenderProcess("extender", command, folder)
 
 
 @asynccontextmanager
 async def tuned_extender(
-    plane: ControlPlane, kubeconfig: Path, settings: BindSettings
+    plane: ControlPlane,
+    kubeconfig: Path,
+    settings: BindSettings = DEFAULT_BINDS,
+    events: EventSettings = DEFAULT_EVENTS,
 ) -> AsyncIterator[TunedExtender]:
     """Run an extender with settings of its own, ready to serve.
 
@@ -47,9 +61,10 @@ async def tuned_extender(
         plane: Its folder keeps the log.
         kubeconfig: The way to it, such as through a proxy.
         settings: How long a bind waits.
+        events: How often Events are written.
     """
     folder = Path(mkdtemp(dir=plane.folder, prefix="extender-"))
-    extender = TunedExtender(folder, kubeconfig, settings)
+    extender = TunedExtender(folder, kubeconfig, settings, events)
     try:
         await extender.start()
         yield extender
@@ -63,9 +78,12 @@ def main() -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    binds, events = json.loads(settings)
     tuned = Settings(
         http=HttpSettings(host=HOST, port=int(port)),
-        bind=BindSettings(**json.loads(settings)),
+        bind=BindSettings(**binds),
+        events=EventSettings(**events),
+        kube=KubeSettings(lease_namespace="gpu-extender"),
     )
     asyncio.run(serve_kube(Path(kubeconfig), tuned, print, _ignore))
 

@@ -132,6 +132,7 @@ ROUTES: Final[dict[str, Route]] = {
     "GET /readyz": Route(Part.METRICS, READ),
     "GET /metrics": Route(Part.METRICS, READ),
     "GET /debug/audit": Route(Part.METRICS, READ),
+    "GET /debug/log": Route(Part.METRICS, READ),
 }
 """Every route: what is not here is 404, and another method 405."""
 

@@ -35,7 +35,7 @@ NODE: Final = node("n1").gpu("GPU-a")
 SERVED: Final[dict[Part, set[str]]] = {
     Part.VERBS: {"/filter", "/prioritize", "/bind", "/pods"},
     Part.WEBHOOK: {"/webhook", "/validate"},
-    Part.METRICS: {"/healthz", "/readyz", "/metrics", "/debug/audit"},
+    Part.METRICS: {"/healthz", "/readyz", "/metrics", "/debug/audit", "/debug/log"},
 }
 PATHS: Final = sorted(set[str]().union(*SERVED.values()))
 

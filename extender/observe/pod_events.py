@@ -1,0 +1,134 @@
+"""Events on pods: which there are, and what they say.
+
+A text names neither a node nor a card: those are countless, and a user of a namespace
+need not know them. Equal causes have equal texts, so that they make one series.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from extender.observe.printable import printable
+from extender.wire.events import EventType
+
+SCHEDULING: Final = "FailedGPUScheduling"
+BINDING: Final = "FailedGPUBinding"
+
+_LONGEST_NOTE: Final = 1_000
+"""The API server takes 1,024 bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSettings:
+    """Whether Events are written, and how many at most."""
+
+    is_written: bool = True
+    """The one place where that is chosen; nothing is kept in mind without."""
+
+    least_seconds: float = 60.0
+    """Between two writes about one pod."""
+
+    most_per_second: float = 10.0
+    """Of the whole process, over time."""
+
+    most_at_once: int = 50
+    """Writes that may have been saved up while there was nothing to write."""
+
+    most_pods: int = 5_000
+    """Kept in mind; about 1 kB each. What the oldest had to be told is dropped."""
+
+    look_seconds: float = 1.0
+    """How often to look what is due."""
+
+    finish_seconds: float = 360.0
+    """A series ends once nothing was added for so long. That of client-go."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodEvent:
+    """What an Event says.
+
+    Attributes:
+        type: Normal or Warning.
+        reason: One of a few words, for selectors.
+        action: What was tried.
+        note: The text.
+        cause: What must be equal for two of them to be of one series.
+    """
+
+    type: EventType
+    reason: str
+    action: str
+    note: str
+    cause: str
+
+
+class BindFailure(Enum):
+    """Why a bind was refused, as far as an Event tells it."""
+
+    NO_LONGER_FITS = "the chosen node has no room for it any more"
+    NODE_BUSY = "the chosen node was busy with other pods for too long"
+    NODE_LOCKED = "the chosen node stayed locked for too long"
+    QUOTA_TURN = "another extender binds pods of the namespace"
+    KIND_GONE = "the devices that it asks for are not configured any more"
+    NOT_SETTLED = "it is not known yet what became of an earlier bind"
+    API_SERVER = "the API server did not carry it out"
+
+
+def refused_event(
+    failed: Mapping[str, int], unresolvable: Mapping[str, int]
+) -> PodEvent:
+    """Say that a pod fits on no node.
+
+    Args:
+        failed: How many nodes do not fit now, by the joined codes of their reasons.
+        unresolvable: The same of nodes that would not fit if they were empty either.
+
+    Example:
+        >>> refused_event(
+        ...     {"CardInsufficientMemory": 7}, {"CardTypeMismatch": 5}
+        ... ).note
+        '0/12 nodes fit: 7 CardInsufficientMemory, 5 CardTypeMismatch; 5 would not even without other pods'
+    """  # noqa: E501 - the text is one
+    total = sum(failed.values()) + sum(unresolvable.values())
+    counts = Counter[str]()
+    for texts in (failed, unresolvable):
+        for text, count in texts.items():
+            counts.update(dict.fromkeys(text.split(", "), count))
+    told = ", ".join(f"{count} {code}" for code, count in _by_count(counts))
+    hopeless = sum(unresolvable.values())
+    more = f"; {hopeless} would not even without other pods" if hopeless else ""
+    note = f"0/{total} nodes fit: {told}{more}"
+    return _failed(SCHEDULING, "Scheduling", note, " ".join(sorted(counts)))
+
+
+def impossible_event(problem: str) -> PodEvent:
+    """Say that a pod cannot be placed as it is written."""
+    note = f"no node fits: {printable(problem)}"
+    return _failed(SCHEDULING, "Scheduling", note, note)
+
+
+def bind_event(failure: BindFailure, codes: str = "") -> PodEvent:
+    """Say that a pod fitted, and could not be bound.
+
+    Args:
+        failure: Why.
+        codes: Joined codes of reasons, where it no longer fits.
+
+    Example:
+        >>> bind_event(BindFailure.NO_LONGER_FITS, "CardInsufficientMemory").note
+        'not bound: the chosen node has no room for it any more: CardInsufficientMemory'
+    """
+    note = f"not bound: {failure.value}{f': {codes}' if codes else ''}"
+    return _failed(BINDING, "Binding", note, note)
+
+
+def _by_count(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+
+
+def _failed(reason: str, action: str, note: str, cause: str) -> PodEvent:
+    cut = note.encode()[:_LONGEST_NOTE].decode(errors="ignore")
+    return PodEvent(EventType.WARNING, reason, action, cut, cause)

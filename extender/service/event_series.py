@@ -1,0 +1,127 @@
+"""What each pod is to be told by Events, until it is written: bounded, and no I/O."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from extender.core.model import PodUID
+from extender.observe.pod_events import EventSettings, PodEvent
+
+
+@dataclass(slots=True)
+class Series:
+    """One Event, and how often it happened.
+
+    Attributes:
+        event: What it says.
+        first_seen: In Unix seconds.
+        last_seen: In Unix seconds.
+        count: How often it happened.
+        name: Of the Event object; empty until it is created.
+        told: How often the object says that it happened.
+    """
+
+    event: PodEvent
+    first_seen: float
+    last_seen: float
+    count: int = 1
+    name: str = ""
+    told: int = 0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something is to be written."""
+        return self.count > self.told
+
+
+@dataclass(slots=True)
+class ToldPod:
+    """A pod with one series for each event reason.
+
+    Attributes:
+        uid: Its UID.
+        not_before: When the next write may be, on the monotonic clock.
+        series: By event reason, the one that is to be written first at the front.
+    """
+
+    uid: PodUID
+    not_before: float
+    series: dict[str, Series] = field(default_factory=dict)
+
+
+class EventSeries:
+    """All pods that Events are about, the one that waits for longest first."""
+
+    def __init__(self, settings: EventSettings) -> None:
+        self._settings = settings
+        self._pods: dict[PodUID, ToldPod] = {}
+        self._due: dict[PodUID, None] = {}
+        self.dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def note(
+        self, pod_uid: PodUID, event: PodEvent, now: float, unix_seconds: float
+    ) -> None:
+        """Count that something happened to a pod.
+
+        It goes on with the series of its reason and cause, or begins one anew. The
+        pod that was noted first is forgotten where there are too many.
+        """
+        pod = self._pods.get(pod_uid)
+        if pod is None:
+            if len(self._pods) >= self._settings.most_pods:
+                self._evict()
+            pod = self._pods[pod_uid] = ToldPod(pod_uid, now)
+        series = pod.series.get(event.reason)
+        if (
+            series is None
+            or series.event.cause != event.cause
+            or unix_seconds - series.last_seen > self._settings.finish_seconds
+        ):
+            pod.series[event.reason] = Series(event, unix_seconds, unix_seconds)
+        else:
+            series.count += 1
+            series.last_seen = unix_seconds
+        self._due.setdefault(pod_uid)
+
+    def due(self, now: float) -> Iterator[tuple[ToldPod, Series]]:
+        """Give what may be written now; nothing may be noted or dropped meanwhile.
+
+        Of each pod at most one; whoever writes it calls `wrote` after the last one.
+        """
+        for uid in list(self._due):
+            pod = self._pods.get(uid)
+            if pod is not None and pod.not_before <= now:
+                yield pod, next(each for each in pod.series.values() if each.is_due)
+
+    def wrote(self, pod: ToldPod, series: Series, count: int, now: float) -> None:
+        """Take note that a write was tried, whatever became of it.
+
+        Args:
+            pod: Whose.
+            series: What was written.
+            count: The count that was written; there may be more by now.
+            now: On the monotonic clock.
+        """
+        series.told = count
+        pod.not_before = now + self._settings.least_seconds
+        self._due.pop(pod.uid, None)
+        reason = series.event.reason
+        if pod.series.get(reason) is series:
+            # The pod's other reasons come first the next time.
+            pod.series[reason] = pod.series.pop(reason)
+        if pod.uid in self._pods and any(each.is_due for each in pod.series.values()):
+            self._due[pod.uid] = None
+
+    def forget(self, pod_uid: PodUID) -> None:
+        """Forget a pod: it is gone, or bound."""
+        self._pods.pop(pod_uid, None)
+        self._due.pop(pod_uid, None)
+
+    def _evict(self) -> None:
+        oldest = next((uid for uid in self._pods if uid not in self._due), None)
+        if oldest is None:
+            oldest = next(iter(self._pods))
+            self.dropped += 1
+        self.forget(oldest)

@@ -1,0 +1,1 @@
+"""Parts of the service that need no cluster."""
