@@ -138,6 +138,16 @@ from extender.wire.label_selector import LabelSelector
     "where we would decide otherwise, and write nothing. Needs --kubeconfig or "
     "--in-cluster.",
 )
+@click.option(
+    "--shadow-patience",
+    "shadow_patience_seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="With --shadow: how long a pod that is left pending must fit before it counts "
+    "as one that we would have placed.",
+)
 @scheduler_options
 @click.option(
     "--lease-namespace",
@@ -166,6 +176,7 @@ def serve(
     burst: str,
     mode: str,
     is_shadow: bool,
+    shadow_patience_seconds: float,
     scheduler_names: tuple[str, ...],
     force_overwrite_default_scheduler: bool,
     lease_namespace: str,
@@ -199,6 +210,10 @@ def serve(
         raise click.UsageError(
             "--shadow watches another scheduler: give --kubeconfig or --in-cluster"
         )
+    if is_shadow and webhook_listen is not None:
+        raise click.UsageError(
+            "--webhook-listen: a shadow changes no pod, and has no webhooks"
+        )
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
@@ -226,7 +241,9 @@ def serve(
             force_overwrite_default_scheduler=force_overwrite_default_scheduler,
         ),
         kube=KubeSettings(lease_namespace=lease_namespace),
-        shadow=ShadowSettings(is_on=is_shadow),
+        shadow=ShadowSettings(
+            is_on=is_shadow, patience_seconds=shadow_patience_seconds
+        ),
         device_config=device_config,
     )
     if is_shadow:

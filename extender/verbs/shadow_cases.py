@@ -36,8 +36,9 @@ def choice_of(pod: Pod) -> Choice | None:
     """
     if pod.status.is_finished or pod.status.is_terminating:
         return None
-    if not (pod.asks_for_devices or pod.request_problem or pod.allocation):
-        return None
+    is_unreadable = isinstance(pod.allocation, UnreadableAllocation)
+    if not (pod.asks_for_devices or pod.request_problem or is_unreadable):
+        return None  # HAMi writes empty rows of kinds that nobody asked for
     if pod.node_name is not None:
         return Choice(pod.node_name, pod.allocation, is_bound=True)
     if pod.placing.node_name is None or pod.allocation is None:

@@ -86,9 +86,9 @@ def charge_in_plain_loops(
     return found
 
 
-@given(allocations(), st.integers(0, 8), st.booleans())
+@given(written=allocations(), init_count=st.integers(0, 8), shrunk=st.booleans())
 def test_hami_charge_is_that_of_plain_loops(
-    written: list[Row], init_count: int, shrunk: bool
+    written: list[Row], init_count: int, *, shrunk: bool
 ) -> None:
     """Any rows, any number of inits, before and after its shrink."""
     expected = charge_in_plain_loops(init_count, written, shrunk=shrunk)
