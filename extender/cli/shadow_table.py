@@ -8,7 +8,7 @@ from rich.table import Table
 from extender.cli.terminal import printable
 from extender.cli.usages import indented
 
-_MEANINGS = {
+MEANINGS = {
     "agrees": "same node and cards",
     "other-cards": "same node; other cards, as good",
     "overcommits": "a card holds more than it has",
@@ -26,7 +26,7 @@ def print_shadow(console: Console, report: dict[str, Any]) -> None:
     console.print(f"shadow since {report['since']}")
     totals = _table("decision", "times", "meaning")
     for outcome, count in report["decisions"].items():
-        totals.add_row(outcome, str(count), _MEANINGS.get(outcome, ""))
+        totals.add_row(outcome, str(count), MEANINGS.get(outcome, ""))
     console.print(indented(totals))
     cards, memory = report["cards"], report["cards"]["memory_mib"]
     console.print(

@@ -199,7 +199,7 @@ def test_what_cannot_be_read_is_a_choice_too() -> None:
     assert choice_of(replace(ASSIGNED, allocation=broken)) is not None
     assert choice_of(replace(BOUND, allocation=None)) is not None
     assert choice_of(replace(ASKING, placing=Placing(N1))) is None
-    idle = pod("idle", on=N1, allocation=((),))
+    idle = replace(BOUND, requests=(), allocation=((),))
     assert choice_of(idle) is None
 
 
