@@ -51,7 +51,7 @@ def shadow_report_command(*, server: str, ca: Path | None, output: str) -> None:
             click.echo(body.decode(), nl=False)
         else:
             print_shadow(console(), report)
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
         raise SettingsError(f"{server}: no report of a shadow: {error!r}") from error
 
 

@@ -23,10 +23,10 @@ MEANINGS = {
 
 def print_shadow(console: Console, report: dict[str, Any]) -> None:
     """Print totals, then both rules' figures, then the last differences."""
-    console.print(f"shadow since {report['since']}")
+    console.print(printable(f"shadow since {report['since']}"))
     totals = _table("decision", "times", "meaning")
     for outcome, count in report["decisions"].items():
-        totals.add_row(outcome, str(count), MEANINGS.get(outcome, ""))
+        totals.add_row(printable(outcome), str(count), MEANINGS.get(outcome, ""))
     console.print(indented(totals))
     cards, memory = report["cards"], report["cards"]["memory_mib"]
     console.print(

@@ -286,4 +286,7 @@ class ShadowExtender(Extender):
     def _note(self, pod: Pod, judgement: Judgement) -> None:
         self.book.note(self._unix_seconds(), pod, judgement)
         if judgement.outcome.is_difference:
-            _log.warning("shadow: %s", told(pod, judgement))
+            text = told(pod, judgement)
+            # One line each, whatever others wrote into it.
+            shown = text if text.isprintable() else ascii(text)[1:-1]
+            _log.warning("shadow: %s", shown)

@@ -133,7 +133,8 @@ class Seat:
         beside: What each other pod holds there, by our rule.
         beside_theirs: What they hold by HAMi's rule, summed.
         own: What the pod itself already counts for.
-        nominated: What pods that others were evicted for will hold.
+        nominated: What pods that others were evicted for will hold; it is kept free,
+            and overcommits nothing.
         rooms: What the quotas of its namespace leave it.
         is_locked: Whether filter refuses the node for its lock.
     """
@@ -157,10 +158,8 @@ def judge_assignment(
     hold no more than they have in any phase, with the rows as they were written.
     """
     holding = expected_holding(pod, node_name, allocation)
-    beside = [*seat.beside, *_on(node_name, seat.nominated)]
-    over = (
-        overfull_cards(seat.node, [*beside, holding]) if seat.node is not None else {}
-    )
+    held = [*seat.beside, holding]
+    over = {} if seat.node is None else overfull_cards(seat.node, held)
     over = {uuid: figures for uuid, figures in over.items() if uuid in holding.charge}
     cards = _figures(pod, allocation, holding, seat, over)
     decision = filter_nodes(
@@ -245,10 +244,6 @@ def _chosen(pod: Pod, node_name: NodeName, seat: Seat) -> Allocation | None:
     )
 
 
-def _on(node_name: NodeName, holdings: Iterable[Holding]) -> list[Holding]:
-    return [holding for holding in holdings if holding.node_name == node_name]
-
-
 def _asking_for(pod: Pod, allocation: Allocation) -> Pod:
     """Let the pod accept only the cards that it was given, and of these what it did."""
     given = frozenset(_cards_of(allocation))
@@ -284,8 +279,7 @@ def _figures(
     over: Mapping[DeviceUUID, tuple[Usage, Usage]],
 ) -> tuple[CardFigures, ...]:
     devices = {} if seat.node is None else {d.device_uuid: d for d in seat.node.devices}
-    beside = [*seat.beside, *_on(holding.node_name, seat.nominated)]
-    held = summed(each.charge for each in beside)
+    held = summed(each.charge for each in seat.beside)
     held_theirs = seat.beside_theirs or {}
     theirs = charge_by_hami(pod, allocation)
     found = []
