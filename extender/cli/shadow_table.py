@@ -16,6 +16,7 @@ MEANINGS = {
     "unreadable": "the allocation cannot be read",
     "without-cards": "bound without any card",
     "would-place": "left pending; we have a node",
+    "other-rules": "left pending for CPU, taints or such",
     "both-refuse": "left pending, by us too",
     "not-judged": "came while the watch was down",
 }

@@ -3,11 +3,13 @@
 Nothing here changes anything; every answer is of the totals that it is given.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
 
+from extender.core.core_bits import held_cores
 from extender.core.fleet import Fleet
 from extender.core.hami_charge import hami_charge, is_shrunk, rows_as_written
 from extender.core.holding import Holding
@@ -57,6 +59,9 @@ class Outcome(StrEnum):
     WOULD_PLACE = "would-place"
     """They leave it pending, and we have a node for it."""
 
+    OTHER_RULES = "other-rules"
+    """They leave it pending for what is no rule of cards, such as CPU or a taint."""
+
     BOTH_REFUSE = "both-refuse"
     """They leave it pending, and so would we."""
 
@@ -70,8 +75,23 @@ class Outcome(StrEnum):
 
 
 _ALIKE = frozenset(
-    {Outcome.AGREES, Outcome.OTHER_CARDS, Outcome.BOTH_REFUSE, Outcome.NOT_JUDGED}
+    {
+        Outcome.AGREES,
+        Outcome.OTHER_CARDS,
+        Outcome.OTHER_RULES,
+        Outcome.BOTH_REFUSE,
+        Outcome.NOT_JUDGED,
+    }
 )
+
+_OF_CARDS = (
+    *("Card", "Device", "NumaNotFit", "ModeNotFit", "ResourceQuotaNotFit"),
+    *("node unregistered", "node usage unavailable"),
+)
+"""In what HAMi v2.10 says of a node that it refuses, one of these."""
+
+_EXTENDED_RESOURCE = re.compile(r"Insufficient [^\s,]+/[^\s,]+")
+"""What kube-scheduler says of one whose count it looks at itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +177,10 @@ def judge_assignment(
     Legal are cards that filter would accept if the pod asked for just these, and that
     hold no more than they have in any phase, with the rows as they were written.
     """
-    holding = expected_holding(pod, node_name, allocation)
+    holding = replace(
+        expected_holding(pod, node_name, allocation),
+        cores=held_cores(pod.lifetimes, allocation, 0),
+    )
     held = [*seat.beside, holding]
     over = {} if seat.node is None else overfull_cards(seat.node, held)
     over = {uuid: figures for uuid, figures in over.items() if uuid in holding.charge}
@@ -199,10 +222,32 @@ def judge_pending(pod: Pod, node_name: NodeName | None, seat: Seat | None) -> Ju
     allocation = _chosen(pod, node_name, seat)
     if allocation is None:
         return Judgement(Outcome.BOTH_REFUSE)
+    if not is_about_cards(pod.placing.refusal or ""):
+        return Judgement(Outcome.OTHER_RULES, node_name)
     holding = expected_holding(pod, node_name, allocation)
     cards = _figures(pod, allocation, holding, seat, {})
     ours = _cards_of(allocation)
     return Judgement(Outcome.WOULD_PLACE, node_name, cards, ours, holding=holding)
+
+
+def is_about_cards(refusal: str) -> bool:
+    """Tell whether cards are among the reasons for which no node was found.
+
+    Where nothing is said, they may be.
+
+    Example:
+        >>> is_about_cards("0/2 nodes are available: 2 1/1 CardInsufficientMemory.")
+        True
+        >>> is_about_cards("0/2 nodes are available: 2 Insufficient cpu.")
+        False
+        >>> is_about_cards("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+        True
+    """
+    if not refusal:
+        return True
+    return any(word in refusal for word in _OF_CARDS) or bool(
+        _EXTENDED_RESOURCE.search(refusal)
+    )
 
 
 def charge_by_hami(pod: Pod, allocation: Allocation) -> dict[DeviceUUID, Usage]:

@@ -101,7 +101,7 @@ def assigned(
     return builder.annotations(texts).holding(rows)
 
 
-def refused(builder: PodBuilder, message: str = "0/1 nodes") -> PodBuilder:
+def refused(builder: PodBuilder, message: str = "0/1 nodes: 1 CardX") -> PodBuilder:
     """Write what kube-scheduler writes where no node is left."""
     shown = builder.condition("PodScheduled", status=False)
     (said,) = [each for each in shown.conditions if each["type"] == "PodScheduled"]

@@ -104,6 +104,17 @@ def test_a_node_that_fits_otherwise_does_not_excuse_the_cards() -> None:
     assert set(said.our_cards) == {"GPU-a", "GPU-b"}
 
 
+def test_a_core_that_another_pod_has_is_overcommitted() -> None:
+    """Where cores are told apart, as AWS Neuron's are; the numbers alone would do."""
+    shown = node(N1, card("GPU-a", memory=24_000))
+    taken = replace(held(N1, {"GPU-a": Usage(1, 1_000, 1)}), cores={GPU_A: 0b01})
+    asking = pod("p", request(app(1_000, cores=1)))
+    (share,) = row(("GPU-a", 1_000, 1))
+    for cores, outcome in ((0b01, Outcome.OVERCOMMITS), (0b10, Outcome.AGREES)):
+        given = ((replace(share, cores=cores),),)
+        assert judged(shown, asking, given, [taken]).outcome is outcome
+
+
 def test_what_others_hold_counts() -> None:
     """The pod alone would fit."""
     beside = [held(N1, {"GPU-a": Usage(1, 20_000)}, kubelet=1)]
@@ -152,6 +163,16 @@ def test_a_pending_pod_that_fits_is_told_with_its_charge() -> None:
     assert said.outcome is Outcome.WOULD_PLACE
     assert (said.node_name, said.our_cards) == (N1, ("GPU-a",))
     assert said.cards[0].ours == Usage(1, 8_000)
+
+
+def test_a_pending_pod_for_which_cards_are_not_the_matter_is_no_difference() -> None:
+    """Its scheduler says what is: nothing that we know of."""
+    refused = Placing(refusal="0/1 nodes are available: 1 Insufficient cpu.")
+    asking = replace(pod("p", request(app(8_000))), placing=refused)
+    said = judge_pending(asking, N1, Seat(fleet_of([ONE]), ONE))
+    assert said.outcome is Outcome.OTHER_RULES
+    assert not said.outcome.is_difference
+    assert said.holding is None
 
 
 def test_a_pending_pod_that_fits_nowhere_agrees() -> None:
