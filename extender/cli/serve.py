@@ -17,6 +17,7 @@ from extender.cli.options import (
     release_option,
     scheduler_options,
 )
+from extender.cli.shadow_serve import serve_shadow
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
 from extender.core.holding import Holding
@@ -38,6 +39,7 @@ from extender.settings import (
     Part,
     SchedulingSettings,
     Settings,
+    ShadowSettings,
     http_settings,
     tls_settings,
 )
@@ -131,6 +133,24 @@ from extender.wire.label_selector import LabelSelector
     help="filter returns every node that fits, and scores decide; or, as HAMi's does, "
     "exactly one, by our score alone.",
 )
+@click.option(
+    "--shadow",
+    "is_shadow",
+    is_flag=True,
+    help="Watch a cluster that another scheduler, such as HAMi's, places pods in; tell "
+    "where we would decide otherwise, and write nothing. Needs --kubeconfig or "
+    "--in-cluster.",
+)
+@click.option(
+    "--shadow-patience",
+    "shadow_patience_seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="With --shadow: how long a pod that is left pending must fit before it counts "
+    "as one that we would have placed.",
+)
 @scheduler_options
 @click.option(
     "--lease-namespace",
@@ -159,6 +179,8 @@ def serve(
     client_names: tuple[str, ...],
     burst: str,
     mode: str,
+    is_shadow: bool,
+    shadow_patience_seconds: float,
     scheduler_names: tuple[str, ...],
     force_overwrite_default_scheduler: bool,
     lease_namespace: str,
@@ -190,6 +212,14 @@ def serve(
         raise click.UsageError(
             "give exactly one of --cluster, --kubeconfig and --in-cluster"
         )
+    if is_shadow and cluster_files:
+        raise click.UsageError(
+            "--shadow watches another scheduler: give --kubeconfig or --in-cluster"
+        )
+    if is_shadow and webhook_listen is not None:
+        raise click.UsageError(
+            "--webhook-listen: a shadow changes no pod, and has no webhooks"
+        )
     scheduling = SchedulingSettings(
         kinds=kinds_of(device_config),
         burst=Burst(burst),
@@ -214,6 +244,9 @@ def serve(
             force_overwrite_default_scheduler=force_overwrite_default_scheduler,
         ),
         kube=KubeSettings(lease_namespace=lease_namespace),
+        shadow=ShadowSettings(
+            is_on=is_shadow, patience_seconds=shadow_patience_seconds
+        ),
         device_config=device_config,
         events=events,
     )
@@ -224,6 +257,9 @@ def serve(
 def _serve(
     cluster_files: tuple[Path, ...], kubeconfig: Path | None, settings: Settings
 ) -> None:
+    if settings.shadow.is_on:
+        serve_shadow(kubeconfig, settings)
+        return
     if not cluster_files:
         run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
         return
