@@ -59,7 +59,8 @@ class PodToAdmit:
         node_name: Where it shall run, whoever places it; empty without.
         runtime_class_name: Empty without.
         annotations: By name.
-        written_at_bind: Annotations that it has though only a bind writes them.
+        annotations_of_bind: Those that it has though only a bind writes them.
+        labels_of_bind: The same.
         opts_out: Whether it asks not to be looked at.
         is_mirror: Whether it shows a pod that a kubelet runs from a file of its own.
         warnings: Sentences about what is probably not meant.
@@ -71,7 +72,8 @@ class PodToAdmit:
     node_name: str = ""
     runtime_class_name: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    written_at_bind: tuple[str, ...] = ()
+    annotations_of_bind: tuple[str, ...] = ()
+    labels_of_bind: tuple[str, ...] = ()
     opts_out: bool = False
     is_mirror: bool = False
     warnings: tuple[str, ...] = ()

@@ -264,9 +264,16 @@ def _forbidden(pod: PodToAdmit) -> Iterator[str]:
             "nobody to "
             "choose its cards; use nodeSelector or nodeAffinity instead"
         )
-    if pod.written_at_bind:
-        names = ", ".join(pod.written_at_bind)
+    copied = [
+        f"{what} {', '.join(names)}"
+        for what, names in (
+            ("annotations", pod.annotations_of_bind),
+            ("labels", pod.labels_of_bind),
+        )
+        if names
+    ]
+    if copied:
         yield (
-            f"annotations {names} are written at bind: remove them, they were copied "
-            "from another pod"
+            f"{' and '.join(copied)} are written at bind: remove them, they were "
+            "copied from another pod"
         )

@@ -9,14 +9,7 @@ from extender.core.kinds import Kind
 from extender.core.model import KindWord, Lifetime
 from extender.errors import BadObject, BadQuantity
 from extender.verbs.admission import ContainerPlace, ContainerToAdmit, PodToAdmit
-from extender.wire.allocation import (
-    BIND_TIME_ANNOTATION,
-    NODE_ANNOTATION,
-    PHASE_ANNOTATION,
-    TIME_ANNOTATION,
-)
 from extender.wire.annotation_names import misnamed_annotations
-from extender.wire.device_policies import EXCLUSIVE_ANNOTATION
 from extender.wire.kind_annotations import read_app_class, shares_in_software
 from extender.wire.objects import (
     JsonObject,
@@ -27,6 +20,7 @@ from extender.wire.objects import (
     optional_text_at,
     shown,
 )
+from extender.wire.owned_annotations import owned_in, owned_labels_in
 from extender.wire.pod_resources import Amounts, DeclaredContainer
 from extender.wire.pods import annotation_texts, declared_containers
 from extender.wire.quantity import parse_whole
@@ -38,15 +32,6 @@ MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 
 _LONGEST_NAME: Final = 253
 _LONGEST_SHOWN: Final = 80
-
-_WRITTEN_AT_BIND: Final = (
-    NODE_ANNOTATION,
-    TIME_ANNOTATION,
-    PHASE_ANNOTATION,
-    BIND_TIME_ANNOTATION,
-    EXCLUSIVE_ANNOTATION,
-)
-"""Whatever the kind; besides, there are `Kinds.of_allocations`."""
 
 
 def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdmit:
@@ -67,7 +52,6 @@ def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdm
         return PodToAdmit(full_name=full_name, containers=())
     annotations = annotation_texts(metadata)
     labels = object_at(metadata, "labels", "metadata")
-    owned = (*_WRITTEN_AT_BIND, *sorted(kinds.of_allocations))
     return PodToAdmit(
         full_name=full_name,
         containers=tuple(_container(one, annotations, kinds) for one in _placed(spec)),
@@ -75,7 +59,8 @@ def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdm
         node_name=optional_text_at(spec, "nodeName", "spec"),
         runtime_class_name=optional_text_at(spec, "runtimeClassName", "spec"),
         annotations=annotations,
-        written_at_bind=tuple([name for name in owned if name in annotations]),
+        annotations_of_bind=owned_in(annotations, kinds),
+        labels_of_bind=owned_labels_in(labels),
         opts_out=labels.get(OPT_OUT_LABEL) == OPT_OUT_VALUE,
         is_mirror=MIRROR_ANNOTATION in annotations,
         warnings=tuple(misnamed_annotations(annotations, kinds)),

@@ -40,6 +40,7 @@ from extender.wire.objects import (
     optional_text_at,
     shown,
 )
+from extender.wire.owned_annotations import owned_in
 from extender.wire.pod_resources import (
     DeclaredContainer,
     ReadRequests,
@@ -124,7 +125,7 @@ class PodReader:
             is_unserved=_is_unserved(pod, annotations, read, status),
             leftovers=()
             if node_name is not None
-            else tuple(sorted(self.kinds.of_allocations & annotations.keys())),
+            else owned_in(annotations, self.kinds),
             quota_traits=read_quota_traits(pod, spec, declared),
             scheduler_name=optional_text_at(spec, "schedulerName", "spec"),
         )
