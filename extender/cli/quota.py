@@ -77,7 +77,7 @@ def quota(
         each
         for each in quotas
         if namespace in (None, each.namespace)
-        and (each.limits or each.shown or each.warnings)
+        and (each.limits or each.shown or each.warnings or each.unreadable)
     ]
     if output == "json":
         shown = [_quota_json(each, quotas) for each in chosen]
@@ -97,6 +97,7 @@ def _quota_json(quota: Quota, quotas: Quotas) -> dict[str, object]:
             for key in quota.shown
         ],
         "warnings": list(quota.warnings),
+        "unreadable": quota.unreadable or None,
     }
 
 
@@ -138,11 +139,17 @@ def _print(chosen: list[Quota], quotas: Quotas) -> None:
         for number in range(len(each.scopes)):
             text = f"{each.namespace}/{each.name} counts: {_scope_text(each, number)}"
             console.print(printable(text))
-        for warning in each.warnings:
+        for warning in _warnings(each):
             text = f"{each.namespace}/{each.name}: {warning}"
             console.print(printable(f"warning: {text}"), style="yellow")
     if any(each.shown for each in chosen):
         console.print("* counted and enforced by kube-apiserver, in its own units")
+
+
+def _warnings(quota: Quota) -> Iterator[str]:
+    if quota.unreadable:
+        yield f"cannot be read: {quota.unreadable}"
+    yield from quota.warnings
 
 
 def _lines(quota: Quota, quotas: Quotas) -> Iterator[tuple[str, str, str, str]]:

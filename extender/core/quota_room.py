@@ -113,6 +113,9 @@ class Quota:
         limits: What is enforced here.
         shown: What is only shown.
         warnings: What of the object is not done as it says.
+        unreadable: Why what the API shows cannot be read; empty where it can. The rest
+            is then what was read last, or else what of it can be: see
+            `extender.wire.resource_quota.read_quota_remains`.
     """
 
     namespace: str
@@ -121,6 +124,7 @@ class Quota:
     limits: tuple[QuotaLimit, ...] = ()
     shown: tuple[ShownKey, ...] = ()
     warnings: tuple[str, ...] = ()
+    unreadable: str = ""
 
     def matches(self, traits: QuotaTraits) -> bool:
         """Tell whether a pod of the namespace is counted."""

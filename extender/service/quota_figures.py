@@ -34,6 +34,19 @@ def show_quotas(metrics: Metrics, quotas: Quotas) -> None:
         f"Keys of ResourceQuotas that are enforced; {MOST_KEYS} at most are shown.",
         lambda: {"": sum(len(quota.limits) for quota in quotas)},
     )
+    metrics.show(
+        "quotas_unreadable",
+        "ResourceQuotas that cannot be read, as a whole or a key that is enforced.",
+        lambda: {"": _unreadable(quotas)},
+    )
+
+
+def _unreadable(quotas: Quotas) -> int:
+    """Count objects of which anything that limits cannot be read."""
+    return sum(
+        bool(quota.unreadable) or any(each.most is None for each in quota.limits)
+        for quota in quotas
+    )
 
 
 def _used(quotas: Quotas) -> _Figures:
