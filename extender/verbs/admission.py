@@ -55,6 +55,9 @@ class PodToAdmit:
     Attributes:
         full_name: ``namespace/name``; a name that is not made yet ends with ``*``.
         containers: In start order. Ephemeral ones come later, and hold no devices.
+        too_many_containers: That there are more than are looked at; then `containers`
+            is empty.
+        too_many_ask: Whether any of these names devices.
         scheduler_name: Who shall place it; the API server fills in the default.
         node_name: Where it shall run, whoever places it; empty without.
         runtime_class_name: Empty without.
@@ -68,6 +71,8 @@ class PodToAdmit:
 
     full_name: str
     containers: tuple[ContainerToAdmit, ...]
+    too_many_containers: str = ""
+    too_many_ask: bool = False
     scheduler_name: str = ""
     node_name: str = ""
     runtime_class_name: str = ""

@@ -89,11 +89,13 @@ def propose(pod: PodToAdmit, kinds: Sequence[Kind], schedulers: Schedulers) -> P
         kinds: Of device.
         schedulers: Whose pods are ours.
     """
-    if not pod.containers:
+    if not pod.containers and not pod.too_many_containers:
         return Proposal(problems=(_NO_CONTAINERS,))
     if pod.opts_out or pod.is_mirror:
         why = "the pod asks not to be looked at" if pod.opts_out else "a mirror pod"
         return Proposal(is_ours=False, text=why)
+    if pod.too_many_containers:
+        return _too_many(pod, schedulers)
     settled = _settled(pod, kinds)
     asking = [
         (kind, of_kind)
@@ -121,6 +123,16 @@ def propose(pod: PodToAdmit, kinds: Sequence[Kind], schedulers: Schedulers) -> P
         forbidden=tuple(_forbidden(pod)),
         warnings=(*pod.warnings, *_warnings(pod, kinds, asking)),
     )
+
+
+def _too_many(pod: PodToAdmit, schedulers: Schedulers) -> Proposal:
+    """Refuse a pod unread if it asks for devices and is ours; else let it pass."""
+    is_ours = schedulers.owns(pod.scheduler_name)
+    if not is_ours and not schedulers.takes(pod.scheduler_name):
+        return _of_others(pod, schedulers, asks=pod.too_many_ask)
+    if not pod.too_many_ask:
+        return Proposal(is_ours=False, text="it asks for no devices, and is too long")
+    return Proposal(asks=True, problems=(pod.too_many_containers,))
 
 
 def conclude(proposal: Proposal, changed: Pod | None) -> Admitted:

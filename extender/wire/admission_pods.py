@@ -7,6 +7,7 @@ from extender.core.claims import ResourceClaim
 from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind
 from extender.core.model import KindWord, Lifetime
+from extender.core.requests import too_many_containers
 from extender.errors import BadObject, BadQuantity
 from extender.verbs.admission import ContainerPlace, ContainerToAdmit, PodToAdmit
 from extender.wire.annotation_names import misnamed_annotations
@@ -21,7 +22,7 @@ from extender.wire.objects import (
     shown,
 )
 from extender.wire.owned_annotations import owned_in, owned_labels_in
-from extender.wire.pod_resources import Amounts, DeclaredContainer
+from extender.wire.pod_resources import Amounts, DeclaredContainer, named_resources
 from extender.wire.pods import annotation_texts, declared_containers
 from extender.wire.quantity import parse_whole
 
@@ -52,9 +53,15 @@ def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdm
         return PodToAdmit(full_name=full_name, containers=())
     annotations = annotation_texts(metadata)
     labels = object_at(metadata, "labels", "metadata")
+    placed = list(_placed(spec))
+    too_many = too_many_containers(len(placed))
+    asks = too_many is not None and _names_any(placed, kinds)
+    containers = () if too_many is not None else placed
     return PodToAdmit(
         full_name=full_name,
-        containers=tuple(_container(one, annotations, kinds) for one in _placed(spec)),
+        containers=tuple(_container(one, annotations, kinds) for one in containers),
+        too_many_containers=too_many or "",
+        too_many_ask=asks,
         scheduler_name=optional_text_at(spec, "schedulerName", "spec"),
         node_name=optional_text_at(spec, "nodeName", "spec"),
         runtime_class_name=optional_text_at(spec, "runtimeClassName", "spec"),
@@ -81,6 +88,13 @@ def shown_name(metadata: JsonObject) -> str:
     if not name:
         name = f"{optional_text_at(metadata, 'generateName', 'metadata')}*"
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+
+
+def _names_any(
+    placed: Iterable[tuple[DeclaredContainer, ContainerPlace]], kinds: Kinds
+) -> bool:
+    named = named_resources(one for one, _ in placed)
+    return not named.isdisjoint(kinds.by_resource)
 
 
 def _placed(spec: JsonObject) -> Iterator[tuple[DeclaredContainer, ContainerPlace]]:

@@ -8,7 +8,11 @@ from typing import Final
 from extender.core.claims import NO_CLAIM, ResourceClaim
 from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, NO_REQUEST, Container, ContainerRequest
-from extender.core.requests import container_request, devices_named
+from extender.core.requests import (
+    container_request,
+    devices_named,
+    too_many_containers,
+)
 from extender.errors import BadQuantity
 from extender.wire.kind_annotations import (
     annotation_problem,
@@ -71,6 +75,8 @@ def read_requests(
     kind: Kind,
     declared: Sequence[DeclaredContainer],
     annotations: Mapping[str, str] = _NO_ANNOTATIONS,
+    *,
+    is_bound: bool = False,
 ) -> ReadRequests:
     """Read every container's request.
 
@@ -81,10 +87,15 @@ def read_requests(
         kind: Of device.
         declared: The pod's containers, in start order.
         annotations: The pod's; some kinds read requests by them.
+        is_bound: Whether it has a node: then it holds what it holds, and is read
+            however long it is.
 
     Raises:
         BadObject: ``resources``, ``limits`` or ``requests`` is no object.
     """
+    too_many = too_many_containers(len(declared))
+    if too_many is not None and not is_bound:
+        return ReadRequests((NO_REQUEST,) * len(declared), (), (), too_many)
     in_software = shares_in_software(annotations, kind)
     app_class = read_app_class(annotations, kind)
     asked: list[ContainerRequest] = []

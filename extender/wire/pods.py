@@ -95,15 +95,19 @@ class PodReader:
         annotations = annotation_texts(metadata)
         declared = list(declared_containers(spec))
         kinds = self.kinds.concerned(named_resources(declared), annotations)
-        read = [(kind, read_requests(kind, declared, annotations)) for kind in kinds]
         warnings: list[str] = []
         node_name = NodeName(optional_text_at(spec, "nodeName", "spec")) or None
+        is_bound = node_name is not None
+        read = [
+            (kind, read_requests(kind, declared, annotations, is_bound=is_bound))
+            for kind in kinds
+        ]
         requests, problem = self._requests(
             read,
             tuple([one.container.lifetime for one in declared]),
             annotations,
             warnings,
-            is_bound=node_name is not None,
+            is_bound=is_bound,
         )
         release = read_release(annotations, self.release, warnings)
         status = _status(pod, metadata, declared)
@@ -123,9 +127,7 @@ class PodReader:
             priority=_priority(spec),
             nominated_node=_nominated_node(pod),
             is_unserved=_is_unserved(pod, annotations, read, status),
-            leftovers=()
-            if node_name is not None
-            else owned_in(annotations, self.kinds),
+            leftovers=() if is_bound else owned_in(annotations, self.kinds),
             quota_traits=read_quota_traits(pod, spec, declared),
             scheduler_name=optional_text_at(spec, "schedulerName", "spec"),
         )
