@@ -105,7 +105,7 @@ def _use_json(use: LimitUse) -> dict[str, object]:
     return {
         "key": use.limit.key,
         "unit": use.limit.unit,
-        "used": use.used,
+        "used": use.known_use,
         "limit": use.limit.most,
     }
 
@@ -155,7 +155,8 @@ def _warnings(quota: Quota) -> Iterator[str]:
 def _lines(quota: Quota, quotas: Quotas) -> Iterator[tuple[str, str, str, str]]:
     for use in quotas.uses(quota):
         most = "unreadable" if use.limit.most is None else str(use.limit.most)
-        yield printable(use.limit.key), str(use.used), most, use.limit.unit
+        used = "unknown" if use.known_use is None else str(use.known_use)
+        yield printable(use.limit.key), used, most, use.limit.unit
     for key in quota.shown:
         yield _shown_line(key)
 

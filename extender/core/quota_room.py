@@ -11,6 +11,10 @@ from extender.core.model import KindWord, Usage
 from extender.core.quota_scopes import QuotaTraits, ScopeRequirement
 from extender.core.reasons import Reason
 
+UNLIMITED: Final = 2**62
+"""More than any pod needs, and the largest limit that is read; a 64-bit sum of it and
+a need does not overflow."""
+
 
 class QuotaDimension(StrEnum):
     """What a key of a quota counts."""
@@ -155,7 +159,8 @@ class Shortage:
         name, limit = f"quota {self.quota_name}: {self.limit.key}", self.limit
         if limit.most is None:
             return f"{name}: {limit.problem}"
-        held = f"{self.used} of {limit.most} {limit.unit} used"
+        used = self.used if self.used <= UNLIMITED else "an unknown amount"
+        held = f"{used} of {limit.most} {limit.unit} used"
         text = f"{name}: needs {self.needed}, {held}"
         if not self.waiting:
             return text
@@ -185,9 +190,10 @@ class LimitUse:
     used: int
     waiting: int = 0
 
-
-UNLIMITED: Final = 2**62
-"""More than any pod needs; a 64-bit sum of it and a need does not overflow."""
+    @property
+    def known_use(self) -> int | None:
+        """What is used, for showing; None where an amount of it cannot be told."""
+        return self.used if self.used <= UNLIMITED else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from extender.core.model import MAX_INT32
+from extender.core.quota import UNKNOWN
+from extender.core.quota_room import UNLIMITED
 from extender.core.reasons import Reason
 from extender.kube.cluster import QUOTAS
 from tests.builders import node, pod, resource_quota
@@ -189,8 +190,11 @@ async def test_an_unreadable_allocation_leaves_no_room(
     torn = pod("t").app("a", gpu=1, gpumem=1_000).holding("torn").on("n1")
     each.server.put(torn)
     await until(lambda: limits(each)["q"][1] == 7_000)
+    each.server.put(quota("10E"))
     each.server.put(pod("u").app("a", gpu=1, percentage=50).holding("torn").on("n1"))
-    await until(lambda: limits(each)["q"][1] == 7_000 + MAX_INT32)
+    await until(lambda: limits(each)["q"] == (UNLIMITED, 7_000 + UNKNOWN))
+    another = pod("v").app("a", gpu=1, gpumem=1)
+    assert each.filter(another).failed == {"n1": Reason.QUOTA_NOT_FIT.value}
 
 
 async def test_annotations_of_unbound_pods_are_no_charge(
