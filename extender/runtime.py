@@ -143,9 +143,7 @@ async def serve_kube(
     )
     async with ApiClient(access) as client:
         metrics = Metrics()
-        cluster = KubeCluster(
-            client, reader, settings.kube, metrics, settings.quota.lease_seconds
-        )
+        cluster = KubeCluster(client, reader, settings.kube, metrics, settings.quota)
         extender = Extender(cluster, reader, time.time, settings, metrics=metrics)
         async with _served(extender, settings.http, announce) as finish:
             await _until(

@@ -31,8 +31,8 @@ from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
     AdmissionSettings,
-    KubeSettings,
     Part,
+    QuotaSettings,
     SchedulingSettings,
     Settings,
     http_settings,
@@ -135,7 +135,7 @@ from extender.wire.label_selector import LabelSelector
     default="",
     help="Where leases are kept by which several extenders take turns in namespaces "
     "with a quota; the same for all of them. Default: that of the pod it runs in, "
-    "elsewhere kube-system.",
+    "elsewhere gpu-extender.",
 )
 @node_selector_option
 @policy_options
@@ -210,7 +210,7 @@ def serve(
             scheduler_names=scheduler_names,
             force_overwrite_default_scheduler=force_overwrite_default_scheduler,
         ),
-        kube=KubeSettings(lease_namespace=lease_namespace),
+        quota=QuotaSettings(lease_namespace=lease_namespace),
         device_config=device_config,
     )
     if not cluster_files:

@@ -1,7 +1,7 @@
 """Requests to the API server; the only place where a status becomes an error."""
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Final, Self
@@ -97,9 +97,27 @@ class ApiClient:
         """
         return await self._request("GET", path, seconds, query=query, accept=accept)
 
-    async def post(self, path: str, body: JsonObject, *, seconds: float) -> JsonObject:
-        """Create an object; as `get`."""
-        return await self._request("POST", path, seconds, body=body)
+    async def post(
+        self,
+        path: str,
+        body: JsonObject,
+        *,
+        seconds: float,
+        may_send: Callable[[], bool] = lambda: True,
+    ) -> JsonObject:
+        """Create an object; as `get`.
+
+        Args:
+            path: As for `get`.
+            body: The object.
+            seconds: As for `get`.
+            may_send: Asked last of all, as this process may have stood still; where it
+                says no, nothing is sent.
+
+        Raises:
+            ClusterError: As `get`; `Unreachable` where it was not sent.
+        """
+        return await self._request("POST", path, seconds, body=body, may_send=may_send)
 
     async def patch(self, path: str, body: JsonObject, *, seconds: float) -> JsonObject:
         """Merge into an object; as `get`."""
@@ -141,6 +159,7 @@ class ApiClient:
         body: JsonObject | None = None,
         content_type: str = JSON,
         accept: str = JSON,
+        may_send: Callable[[], bool] = lambda: True,
     ) -> JsonObject:
         limits = aiohttp.ClientTimeout(total=seconds)
         async with self._answer(
@@ -151,6 +170,7 @@ class ApiClient:
             body=body,
             content_type=content_type,
             accept=accept,
+            may_send=may_send,
         ) as answer:
             value = orjson.loads(await answer.read())
             if not isinstance(value, dict):
@@ -168,12 +188,15 @@ class ApiClient:
         body: JsonObject | None = None,
         content_type: str = JSON,
         accept: str = JSON,
+        may_send: Callable[[], bool] = lambda: True,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request; what goes wrong until its answer is used up is translated."""
         headers = {**await self._access.headers(), "Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
         what = f"{method} {path}"
+        if not may_send():
+            raise Unreachable(f"{what}: not sent, it would come too late")
         try:
             async with self._session().request(
                 method,

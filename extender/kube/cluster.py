@@ -48,6 +48,11 @@ _LABEL_WRITES_AT_ONCE: Final = 8
 _MOST_RELEASE_TRIES: Final = 5
 """A node changes under a release about as often as its kubelet writes a status."""
 
+_QUOTA: Final = QuotaSettings()
+
+_LEASE_NAMESPACE: Final = "gpu-extender"
+"""That of the manifests."""
+
 
 class KubeCluster:
     """Reads and writes of a bind; see `extender.service.Cluster`.
@@ -62,7 +67,7 @@ class KubeCluster:
         reader: PodReader,
         settings: KubeSettings,
         metrics: Metrics,
-        lease_seconds: float = QuotaSettings().lease_seconds,
+        quota: QuotaSettings = _QUOTA,
     ) -> None:
         self._client = client
         self._metrics = metrics
@@ -86,8 +91,8 @@ class KubeCluster:
         self._pod_intake: PodIntake | None = None
         self._leases = NamespaceLeases(
             client,
-            settings.lease_namespace or own_namespace() or "kube-system",
-            lease_seconds,
+            quota.lease_namespace or own_namespace() or _LEASE_NAMESPACE,
+            quota.lease_seconds,
             self._seconds,
         )
 
@@ -250,7 +255,9 @@ class KubeCluster:
         except WireError as error:
             return self._reader.read_bound_remains(obj, str(error))
 
-    async def bind(self, binding: Binding) -> None:
+    async def bind(
+        self, binding: Binding, may_send: Callable[[], bool] = lambda: True
+    ) -> None:
         """Write a Binding: node, annotations and labels in one, for this UID only."""
         metadata: JsonObject = {
             "name": binding.name,
@@ -270,7 +277,9 @@ class KubeCluster:
         path = _pod_path(binding.namespace, binding.name) + "/binding"
         self._labels.expect(binding)
         try:
-            await self._client.post(path, body, seconds=self._seconds)
+            await self._client.post(
+                path, body, seconds=self._seconds, may_send=may_send
+            )
         except (Unanswered, Conflict):
             raise  # it may have been carried out, by this request or one before
         except ExtenderError:

@@ -299,7 +299,7 @@ class Binder:
         binding = _binding(args, annotations, allocation_labels(args.node_name))
         self._sent.note(args, lock_value, is_answered=False)
         try:
-            await self._cluster.bind(binding)
+            await self._cluster.bind(binding, lambda: self._why_not_send(pod) is None)
         except ExtenderError as error:
             problem = await self._sent.after_failure(args, lock_value, error)
             if problem:

@@ -36,6 +36,18 @@ class ExtenderProcess(Component):
         if process.stdin is not None:
             process.stdin.close()
 
+    def pause(self) -> None:
+        """Let it stand still, as SIGSTOP or a machine that is suspended would."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it run again, as if no time had passed."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            os.killpg(self._process.pid, number)
+
 
 class GpuExtender:
     """An extender that serves on one address, also after it was killed and started."""
