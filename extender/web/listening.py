@@ -17,13 +17,11 @@ from extender.service import Extender
 from extender.settings import HttpSettings, Listener, Part
 from extender.web.app import PodCreator, build_app
 from extender.web.connections import Connection, Room
+from extender.web.handshakes import Handshaking
 from extender.web.open_files import Share, share_of_files
 from extender.web.tls import listening_context
 
 _log = logging.getLogger(__name__)
-
-_TLS_CLOSE_SECONDS: Final = 5.0
-"""How long a client may take to agree that a TLS connection is closed."""
 
 _QUEUE: Final = 100
 """Clients whose connection the kernel keeps until it is accepted."""
@@ -138,16 +136,19 @@ class _Bound:
         room = Room(self._share.connections)
         handlers = cast("web.Server", self._runner.server)  # since it is set up
         where = self.listener.address
-        seconds = self._settings.header_seconds
+
+        def protocol() -> Connection | Handshaking:
+            connection = Connection(handlers, room, self._settings)
+            if trusted is None:
+                return connection
+            return Handshaking(connection, trusted, room, self._settings)
+
         try:
             return await asyncio.get_running_loop().create_server(
-                lambda: Connection(handlers, room, self._settings),
+                protocol,
                 where.host,
                 where.port,
                 backlog=self._share.accepted_at_once,
-                ssl=trusted,
-                ssl_handshake_timeout=None if trusted is None else seconds,
-                ssl_shutdown_timeout=None if trusted is None else _TLS_CLOSE_SECONDS,
                 start_serving=False,
             )
         except (OSError, UnicodeError) as error:
