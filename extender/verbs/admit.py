@@ -13,6 +13,7 @@ from typing import Final
 
 from extender.core.kinds import Kind
 from extender.core.model import Pod
+from extender.errors import cut
 from extender.verbs.admission import (
     Admitted,
     Mutation,
@@ -183,7 +184,7 @@ def _first(sentences: Iterable[str]) -> tuple[str, ...]:
 def _of_others(pod: PodToAdmit, schedulers: Schedulers, *, asks: bool) -> Proposal:
     """Leave a pod of another scheduler alone; tell where that cannot end well."""
     warning = (
-        f"schedulerName {pod.scheduler_name[:80]!r} is not {schedulers.names[0]}: no "
+        f"schedulerName {cut(pod.scheduler_name)!r} is not {schedulers.names[0]}: no "
         "card is chosen for the pod, and nothing here keeps room for it"
     )
     return Proposal(
@@ -272,7 +273,7 @@ def _forbidden(pod: PodToAdmit) -> Iterator[str]:
         )
     if pod.node_name:
         yield (
-            f"pod has node assigned: spec.nodeName {pod.node_name[:80]!r} leaves "
+            f"pod has node assigned: spec.nodeName {cut(pod.node_name)!r} leaves "
             "nobody to "
             "choose its cards; use nodeSelector or nodeAffinity instead"
         )

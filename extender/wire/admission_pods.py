@@ -8,7 +8,7 @@ from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind
 from extender.core.model import KindWord, Lifetime
 from extender.core.requests import too_many_containers
-from extender.errors import BadObject, BadQuantity
+from extender.errors import BadObject, BadQuantity, cut
 from extender.verbs.admission import ContainerPlace, ContainerToAdmit, PodToAdmit
 from extender.wire.annotation_names import misnamed_annotations
 from extender.wire.kind_annotations import read_app_class, shares_in_software
@@ -32,7 +32,6 @@ MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 """Of pods that kubelet creates to show what it runs from a file."""
 
 _LONGEST_NAME: Final = 253
-_LONGEST_SHOWN: Final = 80
 
 
 def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdmit:
@@ -211,7 +210,7 @@ def _unequal(one: DeclaredContainer, amounts: Amounts, kind: Kind) -> Iterator[s
 
 def _plain(amount: object) -> str:
     """Give an amount as it was written, on one line and not too long."""
-    return ascii(str(shown(amount))[:_LONGEST_SHOWN])[1:-1]
+    return ascii(cut(str(shown(amount))))[1:-1]
 
 
 def _are_equal(one: object, other: object, resource: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from extender.core.kinds import Kind
+from extender.core.kinds import Kind, RequestRule
 from tests.control_plane.component import HOST, Component, free_port
 from tests.control_plane.plane import ControlPlane, User
 
@@ -60,12 +60,19 @@ def configuration(
             "keyFile": str(tls.key_file),
         }
     extender["managedResources"] += [
-        {"name": name, "ignoredByScheduler": name not in kind.kubelet_resources}
+        {"name": name, "ignoredByScheduler": name not in kubelet_resources(kind)}
         for kind in kinds
         for name in kind.resources
     ]
     shipped["profiles"] += [{"schedulerName": name} for name in more_names]
     return shipped
+
+
+def kubelet_resources(kind: Kind) -> set[str | None]:
+    """Name the resources that nodes report; kube-scheduler counts them."""
+    if RequestRule.COUNT_OR_CORES in kind.rules:
+        return {kind.count_resource, kind.core_resource}
+    return {kind.count_resource}
 
 
 def scheduler_name() -> str:
