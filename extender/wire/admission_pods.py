@@ -1,6 +1,6 @@
 """Pods that are about to be created, reduced to what admission goes by."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from extender.core.claims import ResourceClaim
@@ -11,7 +11,6 @@ from extender.core.requests import too_many_containers
 from extender.errors import BadObject, BadQuantity, cut
 from extender.verbs.admission import ContainerPlace, ContainerToAdmit, PodToAdmit
 from extender.wire.annotation_names import misnamed_annotations
-from extender.wire.kind_annotations import read_app_class, shares_in_software
 from extender.wire.objects import (
     JsonObject,
     as_object,
@@ -112,15 +111,15 @@ def _container(
 ) -> ContainerToAdmit:
     one, place = placed
     amounts = Amounts(one)
-    claims: dict[KindWord, ResourceClaim] = {}
+    claims = dict[KindWord, ResourceClaim]()
     unreadable: set[KindWord] = set()
     priorities: dict[KindWord, int] = {}
     problems: list[str] = []
     for kind in _named(amounts, kinds):
-        claim, is_whole = _claim(amounts, kind, annotations)
-        if claim.names_any or not is_whole:
+        claim, unread = amounts.claim(kind, annotations)
+        if claim.names_any or unread is not None:
             claims[kind.type_word] = claim
-        if not is_whole:
+        if unread is not None:
             unreadable.add(kind.type_word)
         try:
             priority = amounts.of(kind.admission.priority_resource)
@@ -158,36 +157,6 @@ def _names_of(kind: Kind) -> tuple[str, ...]:
     """Give every resource of a kind that is looked at here."""
     priority = kind.admission.priority_resource
     return kind.resources if priority is None else (*kind.resources, priority)
-
-
-def _claim(
-    amounts: Amounts, kind: Kind, annotations: Mapping[str, str]
-) -> tuple[ResourceClaim, bool]:
-    """Give what is named of a kind, and whether all of it can be read."""
-    readings: tuple[Callable[[], int | None], ...] = (
-        lambda: amounts.of(kind.count_resource),
-        lambda: amounts.memory(kind),
-        lambda: amounts.of(kind.memory_percentage_resource),
-        lambda: amounts.of(kind.core_resource),
-    )
-    found: list[int | None] = []
-    is_whole = True
-    for reading in readings:
-        try:
-            found.append(reading())
-        except BadQuantity:
-            found.append(None)
-            is_whole = False
-    count, memory, percentage, cores = found
-    claim = ResourceClaim(
-        count,
-        memory,
-        percentage,
-        cores,
-        shares_in_software(annotations, kind),
-        read_app_class(annotations, kind),
-    )
-    return claim, is_whole
 
 
 def _unequal(one: DeclaredContainer, amounts: Amounts, kind: Kind) -> Iterator[str]:
