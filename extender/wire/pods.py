@@ -10,6 +10,7 @@ from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind, ServedBy
 from extender.core.model import (
     NO_REQUEST,
+    NOT_PLACED,
     Allocation,
     Container,
     DeviceUUID,
@@ -41,6 +42,7 @@ from extender.wire.objects import (
     shown,
 )
 from extender.wire.owned_annotations import owned_in
+from extender.wire.placing import read_placing
 from extender.wire.pod_resources import (
     DeclaredContainer,
     ReadRequests,
@@ -130,6 +132,7 @@ class PodReader:
             leftovers=() if is_bound else owned_in(annotations, self.kinds),
             quota_traits=read_quota_traits(pod, spec, declared),
             scheduler_name=optional_text_at(spec, "schedulerName", "spec"),
+            placing=NOT_PLACED if node_name else read_placing(pod, annotations),
         )
 
     def _requests(
