@@ -62,6 +62,7 @@ class ReadOnlyCluster:
         self, binding: Binding, may_send: Callable[[], bool] = lambda: True
     ) -> None:
         """Refuse."""
+        del may_send
         _refuse(f"the Binding of pod {binding.namespace}/{binding.name}")
 
     async def touch(self, pod: Pod) -> None:
