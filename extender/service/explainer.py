@@ -138,7 +138,8 @@ class Explainer:
             ledger=self._ledger,
             pod=pod,
             node_names=names,
-            decision=self._decide(pod, names),
+            # A list: tuples of names are kept by the fleet, for those who ask again.
+            decision=self._decide(pod, [*names]),
             nominated=self._nominated.nominations_against(pod),
             rooms=self._ledger.quota_rooms(pod),
             locks=self._lock_views(pod),

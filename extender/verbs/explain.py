@@ -20,7 +20,7 @@ from extender.verbs.explanation import (
 from extender.verbs.filter import filter_nodes
 from extender.verbs.holders import held_cards
 from extender.verbs.moment import Moment
-from extender.verbs.nearest import least_costs, nearest_steps
+from extender.verbs.nearest import Costs, cost_steps, nearest_steps
 from extender.verbs.node_views import node_view
 from extender.verbs.places import place_of
 from extender.verbs.pod_phases import asks_of, phase_needs
@@ -106,8 +106,9 @@ def explain_steps(
         node_count=len(moment.node_names),
         fitting=tuple(decision.fitting),
     )
+    costs = yield from cost_steps(moment)
     yield
-    groups = _groups(moment)
+    groups = _groups(moment, costs)
     names = _in_full(moment, groups, wanted)
     nodes: list[NodeView] = []
     for name in names:
@@ -125,11 +126,11 @@ def explain_steps(
             moment.fleet, pod, moment.node_names, moment.own, moment.beside
         )
         return replace(told, quota=short, fits_but_for_quota=len(otherwise.fitting))
-    nearest = yield from nearest_steps(moment)
+    nearest = yield from nearest_steps(moment, costs)
     return replace(told, nearest=nearest)
 
 
-def _groups(moment: Moment) -> tuple[NodeGroup, ...]:
+def _groups(moment: Moment, costs: Costs) -> tuple[NodeGroup, ...]:
     """Put nodes together that refuse for the same reasons."""
     found: list[NodeGroup] = []
     decision = moment.decision
@@ -140,34 +141,18 @@ def _groups(moment: Moment) -> tuple[NodeGroup, ...]:
         by_text: dict[str, list[NodeName]] = {}
         for name, text in refused.items():
             by_text.setdefault(text, []).append(name)
-        nearest = _nearest_in(moment, by_text, are_empty=is_unresolvable)
         of_these = [
             NodeGroup(
                 moment.reasons_in(text),
                 text,
                 is_unresolvable,
                 tuple(names),
-                nearest[text],
+                min(names, key=lambda name: (costs.get(name, 0.0), name)),
             )
             for text, names in by_text.items()
         ]
         found += sorted(of_these, key=lambda group: (-len(group.nodes), group.text))
     return tuple(found)
-
-
-def _nearest_in(
-    moment: Moment, by_text: dict[str, list[NodeName]], *, are_empty: bool
-) -> dict[str, NodeName]:
-    """Choose the node of each group that lacks least, by what is quickly known."""
-    names = tuple(name for some in by_text.values() for name in some)
-    if not names or moment.pod.request_problem is not None:
-        return {text: min(some) for text, some in by_text.items()}
-    costs = least_costs(moment, names, are_empty=are_empty).tolist()
-    cost_of = dict(zip(names, costs, strict=True))
-    return {
-        text: min(some, key=lambda name: (cost_of[name], name))
-        for text, some in by_text.items()
-    }
 
 
 def _in_full(

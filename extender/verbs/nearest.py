@@ -1,6 +1,6 @@
 """The near miss over all nodes: where least is missing, and how much."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from extender.core.budget import (
 )
 from extender.core.fitting import fit
 from extender.core.model import NodeName
-from extender.core.near_miss import least_cost, relief_on
+from extender.core.near_miss import least_cost, relief_steps
 from extender.core.reasons import Reason
 from extender.verbs.explanation import CardRelief, NearMiss
 from extender.verbs.moment import Moment
@@ -23,6 +23,8 @@ from extender.verbs.moment import Moment
 _MOST_NODES: Final = 32
 """That are looked at closely. Mostly the first one is the nearest: only where single
 containers would fit and all together do not, more have to be compared."""
+
+_NODES_A_STEP: Final = 512
 
 _NOT_BY_ROOM: Final = frozenset(
     {
@@ -35,19 +37,35 @@ _NOT_BY_ROOM: Final = frozenset(
 """Where a node is refused for these, no room on its cards is what is missing."""
 
 
-def least_costs(
-    moment: Moment, node_names: tuple[NodeName, ...], *, are_empty: bool
-) -> Floats:
-    """Bound from below what is missing on each node; float64 (N,).
+Costs = Mapping[NodeName, float]
+"""What is missing on each node at least; see `least_cost`."""
 
-    Args:
-        moment: The pod and the state.
-        node_names: Nodes that it does not fit on.
-        are_empty: Whether what is held there is left out.
 
-    Returns:
-        Infinite where no room would help.
+def cost_steps(moment: Moment) -> Generator[None, None, Costs]:
+    """Bound what is missing on each node that refuses, some hundred nodes a step.
+
+    Of an unresolvable one that is what it lacks when no pod holds anything there.
     """
+    found: dict[NodeName, float] = {}
+    decision = moment.decision
+    if moment.pod.request_problem is not None:
+        return found
+    for names, are_empty in (
+        ([*decision.failed], False),
+        ([*decision.unresolvable], True),
+    ):
+        for start in range(0, len(names), _NODES_A_STEP):
+            yield
+            some = names[start : start + _NODES_A_STEP]
+            costs = _least_costs(moment, some, are_empty=are_empty)
+            found.update(zip(some, costs.tolist(), strict=True))
+    return found
+
+
+def _least_costs(
+    moment: Moment, node_names: list[NodeName], *, are_empty: bool
+) -> Floats:
+    # A list: tuples of names are kept by the fleet, for those who ask again.
     costs = np.zeros(len(node_names))
     for request in moment.pod.asking:
         of_kind = moment.fleet.of(request.kind)
@@ -59,11 +77,17 @@ def least_costs(
     return costs
 
 
-def nearest_steps(moment: Moment) -> Generator[None, None, NearMiss | None]:
+def nearest_steps(
+    moment: Moment, costs: Costs
+) -> Generator[None, None, NearMiss | None]:
     """Find where least is missing, in steps of some milliseconds.
 
     Of nodes that could hold the pod if they were empty, if there are any; else of the
     others, by what they lack when they are.
+
+    Args:
+        moment: The pod and the state.
+        costs: Of `cost_steps`.
 
     Returns:
         None where no room would help on any node.
@@ -74,42 +98,44 @@ def nearest_steps(moment: Moment) -> Generator[None, None, NearMiss | None]:
         for name, text in decision.failed.items()
         if not _NOT_BY_ROOM.intersection(moment.reasons_in(text))
     ]
-    found = yield from _nearest_of(moment, failed, are_empty=False)
+    found = yield from _nearest_of(moment, costs, failed, are_empty=False)
     if found is None:
         hopeless = decision.unresolvable
-        found = yield from _nearest_of(moment, hopeless, are_empty=True)
+        found = yield from _nearest_of(moment, costs, hopeless, are_empty=True)
     return found
 
 
 def _nearest_of(
-    moment: Moment, names: Iterable[NodeName], *, are_empty: bool
+    moment: Moment, costs: Costs, names: Iterable[NodeName], *, are_empty: bool
 ) -> Generator[None, None, NearMiss | None]:
-    sorted_names = tuple(sorted(names))
-    bounds = least_costs(moment, sorted_names, are_empty=are_empty)
+    bounds = sorted((costs[name], name) for name in names if costs[name] != np.inf)
     steps = STEPS_PER_NODE * ONE_NODE_TIMES
     budget = StepBudget(steps, 4 * steps, SearchCounts())
     best: NearMiss | None = None
     is_nearest = True
-    for looked_at, place in enumerate(np.argsort(bounds, kind="stable").tolist()):
-        bound = float(bounds[place])
-        if bound == np.inf or (best is not None and bound >= best.cost):
+    for looked_at, (bound, name) in enumerate(bounds):
+        if best is not None and bound >= best.cost:
             break
         if looked_at >= _MOST_NODES or budget.left <= 0:
             is_nearest = False
             break
         yield
-        name = sorted_names[place]
-        miss = _miss_on(moment, name, budget, are_empty=are_empty)
-        if miss is not None and (best is None or miss.cost < best.cost):
-            best = miss
+        below = np.inf if best is None else best.cost
+        miss = yield from _miss_on(moment, name, budget, below, are_empty=are_empty)
+        best = miss or best
     if best is None or (is_nearest and budget.left > 0):
         return best
     return replace(best, is_nearest=False)
 
 
 def _miss_on(
-    moment: Moment, name: NodeName, budget: StepBudget, *, are_empty: bool
-) -> NearMiss | None:
+    moment: Moment,
+    name: NodeName,
+    budget: StepBudget,
+    below: float,
+    *,
+    are_empty: bool,
+) -> Generator[None, None, NearMiss | None]:
     reliefs: list[CardRelief] = []
     cost = 0.0
     for request in moment.pod.asking:
@@ -119,7 +145,7 @@ def _miss_on(
         seen = cards.at_zero_usage() if are_empty else cards
         if fit(seen, request, budget).placement.fits[0]:
             continue
-        relief = relief_on(seen, request, 0, budget)
+        relief = yield from relief_steps(seen, request, 0, budget, below=below - cost)
         if relief is None:
             return None
         uuids = tuple(cards.device_uuid(each, 0) for each in relief.positions)

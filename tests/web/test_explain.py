@@ -97,7 +97,8 @@ async def test_what_cannot_be_answered(
 ) -> None:
     """It says what is wrong."""
     scheduler = await serve(NODE)
-    answer = await scheduler.send(*asked.split(), body)
+    method, path = asked.split()
+    answer = await scheduler.send(method, path, body)
     assert answer.status == status
     assert complaint in answer.json["error"]
 
