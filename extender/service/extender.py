@@ -30,6 +30,7 @@ from extender.service.auditor import Auditor
 from extender.service.binder import Binder
 from extender.service.cluster import Cluster, NodeLock
 from extender.service.exact import ExactPlaces
+from extender.service.explainer import Explainer
 from extender.service.handshakes import Handshakes
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
@@ -147,6 +148,16 @@ class Extender:
             settings=settings.admission,
             metrics=self.metrics,
             monotonic=monotonic,
+        )
+        self.explainer = Explainer(
+            ledger=self._ledger,
+            locks=self._locks,
+            nominated=self._nominated,
+            exact=self._exact,
+            burst=self._burst,
+            decide=lambda pod, names: self._decide(pod, self._ledger.fleet, names),
+            stuck=self._stuck,
+            with_problem=self._with_problem,
         )
         self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
         self._show_state()
@@ -320,12 +331,17 @@ class Extender:
         nominated = self._nominated.held_against(pod)
         rooms = self._ledger.quota_rooms(pod)
         verdict = judge_node(fleet, pod, node_name, own, nominated, rooms=rooms)
-        if verdict is None or verdict.problem is not None or verdict.kind is None:
+        return None if verdict is None else self._with_problem(verdict)
+
+    def _with_problem(self, verdict: NodeVerdict) -> NodeVerdict:
+        """Add why no card of the node counts, where that is so."""
+        if verdict.problem is not None or verdict.kind is None:
             return verdict
         if verdict.reason is Reason.NODE_NOT_SELECTED:
             wanted = self._node_selector.text
             return replace(verdict, problem=f"its labels do not match {wanted}")
-        problem = self._why_no_card_counts(node_name, self._kinds[verdict.kind])
+        kind = self._kinds[verdict.kind]
+        problem = self._why_no_card_counts(verdict.node_name, kind)
         return replace(verdict, problem=problem)
 
     def _why_no_card_counts(self, node_name: NodeName, kind: Kind) -> str | None:

@@ -17,6 +17,7 @@ from extender.web.audit import encode_audit
 from extender.web.bodies import BODIES, Bodies
 from extender.web.clients import known_clients_only
 from extender.web.errors import answer_errors
+from extender.web.explain import add_explain
 from extender.web.local import check_local
 from extender.web.shadow import add_shadow
 from extender.web.webhook import add_webhook
@@ -93,11 +94,12 @@ def _add_verbs(app: web.Application, _settings: HttpSettings) -> None:
     app.router.add_post("/bind", _bind)
 
 
-def _add_metrics(app: web.Application, _settings: HttpSettings) -> None:
+def _add_metrics(app: web.Application, settings: HttpSettings) -> None:
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
     app.router.add_get("/metrics", _metrics)
     app.router.add_get("/debug/audit", _audit)
+    add_explain(app, app[EXTENDER], settings.pod_limit_bytes)
 
 
 def _add_webhook(app: web.Application, settings: HttpSettings) -> None:

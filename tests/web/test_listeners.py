@@ -23,7 +23,7 @@ from extender.settings import (
 )
 from extender.web.app import build_app
 from extender.web.listening import served
-from tests.builders import node
+from tests.builders import node, pod
 from tests.certificates import HOST, Authority, Pair
 from tests.cli.command import EXAMPLE
 from tests.web.doors import PATIENCE_SECONDS, Caller, opened, request
@@ -31,11 +31,19 @@ from tests.web.doors import PATIENCE_SECONDS, Caller, opened, request
 FREE: Final = Address(HOST, 0)
 APART: Final = HttpSettings(port=0, webhook=FREE, metrics=FREE)
 NODE: Final = node("n1").gpu("GPU-a")
+POD: Final = pod("p").app("a", gpu=1)
 
 SERVED: Final[dict[Part, set[str]]] = {
     Part.VERBS: {"/filter", "/prioritize", "/bind", "/pods"},
     Part.WEBHOOK: {"/webhook", "/validate"},
-    Part.METRICS: {"/healthz", "/readyz", "/metrics", "/debug/audit"},
+    Part.METRICS: {
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/debug/audit",
+        "/explain",
+        "/explain/default/p",
+    },
 }
 PATHS: Final = sorted(set[str]().union(*SERVED.values()))
 
@@ -51,7 +59,7 @@ async def _status(url: str, context: ssl.SSLContext | None = None) -> int:
 
 async def test_each_listener_serves_its_own_routes_only(tmp_path: Path) -> None:
     """A path of another listener is not there."""
-    async with opened(tmp_path, APART, NODE) as door:
+    async with opened(tmp_path, APART, NODE, POD) as door:
         urls = door.doors.urls
         assert len(set(urls.values())) == len(Part)
         for part, url in urls.items():
@@ -61,7 +69,7 @@ async def test_each_listener_serves_its_own_routes_only(tmp_path: Path) -> None:
 
 async def test_all_is_at_one_address_by_default(tmp_path: Path) -> None:
     """`make run` needs one address."""
-    async with opened(tmp_path, HttpSettings(port=0), NODE) as door:
+    async with opened(tmp_path, HttpSettings(port=0), NODE, POD) as door:
         (url,) = set(door.doors.urls.values())
         assert {path for path in PATHS if await _status(url + path) == 404} == set()
 
