@@ -327,6 +327,20 @@ class HttpSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObserveSettings:
+    """What metrics show."""
+
+    device_rows: int = 5_000
+    """Devices that are shown one by one at most, at seven samples each: 625 nodes of
+    eight. Where there are more, sums by node and model are shown, and where these are
+    more, by model."""
+
+    shows_hami_names: bool = False
+    """Whether figures are shown by HAMi's names, too, for dashboards that exist. They
+    name pods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of one process."""
 
@@ -337,6 +351,7 @@ class Settings:
     waking: WakingSettings = field(default_factory=WakingSettings)
     quota: QuotaSettings = field(default_factory=QuotaSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)
+    observe: ObserveSettings = field(default_factory=ObserveSettings)
 
     device_config: Path | None = None
     """Where the kinds of device come from; followed while serving. None for those of
