@@ -13,7 +13,7 @@ CATALOGUE: Final[tuple[MetricSpec, ...]] = (
     *READ,
     *DEVICE_METRICS,
 )
-"""Those that are always shown, but for what only an API server gives."""
+"""Those that are shown, but for what only an API server, TLS or shadow mode gives."""
 
 WITH_HAMI: Final[tuple[MetricSpec, ...]] = (*CATALOGUE, *HAMI_METRICS)
 """Those with HAMi's names, too."""

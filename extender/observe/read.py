@@ -6,6 +6,7 @@ from extender.observe.spec import Label, MetricSpec, counter, gauge
 from extender.observe.words import COLLECTIONS
 from extender.state.holdings import Footing
 from extender.state.overfull import Cause
+from extender.verbs.shadow import Outcome
 
 MOST_QUOTA_KEYS: Final = 1_000
 """Keys that are shown, by namespace and name of the object; anybody who may create
@@ -127,6 +128,13 @@ WATCH_SILENCE_SECONDS: Final = gauge(
     "Not shown of an embedded cluster",
 )
 
+SHADOW_DECISIONS: Final = counter(
+    "shadow_decisions_total",
+    "Decisions of the other scheduler, by how they compare with ours.",
+    Label("outcome", tuple(Outcome)),
+    look_when="in shadow mode alone; see [shadow.md](shadow.md#what-it-tells)",
+)
+
 READ: Final[tuple[MetricSpec, ...]] = (
     BUILD_INFO,
     READY,
@@ -149,4 +157,5 @@ READ: Final[tuple[MetricSpec, ...]] = (
     SEARCH_STEPS,
     SEARCHES_EXHAUSTED,
     WATCH_SILENCE_SECONDS,
+    SHADOW_DECISIONS,
 )

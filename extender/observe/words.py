@@ -150,6 +150,9 @@ class BindRefusal(StrEnum):
     API_ERROR = "api-error"
     """The API server refused a request, or did not answer."""
 
+    SHADOW = "shadow"
+    """In shadow mode nothing is bound."""
+
     FAULT = "fault"
 
 
