@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from extender.core.fleet import Fleet
@@ -15,7 +15,13 @@ from extender.observe.metrics import Metrics
 from extender.observe.timing import Timing
 from extender.observe.waiting import Waiting
 from extender.observe.words import BindRefusal, Stage
-from extender.service.cluster import Binding, Cluster
+from extender.service.bind_checks import (
+    binding_of,
+    why_another,
+    why_not_again,
+    why_unbindable,
+)
+from extender.service.cluster import Cluster
 from extender.service.node_locks import Kept, NodeLocks, Taken, Wanted
 from extender.service.nominated import NominatedRoom
 from extender.service.quota_turns import QuotaTurns
@@ -130,13 +136,13 @@ class Binder:
     async def _bind(self, args: BindingArgs) -> str:
         pod = await self._pod_to_bind(args)
         self._timings[args.uid].mark(Stage.WAIT)
-        problem = _why_another(pod, args)
+        problem = why_another(pod, args)
         if problem is not None:
             return problem
         bound_to = pod.node_name or self._sent.node_of(pod.uid)
         if bound_to is not None:
-            return _why_not_again(bound_to, args)
-        problem = _why_unbindable(pod)
+            return why_not_again(bound_to, args)
+        problem = why_unbindable(pod)
         if problem is not None:
             return problem
         if not pod.asks_for_devices:
@@ -171,7 +177,7 @@ class Binder:
 
     async def _bind_plainly(self, args: BindingArgs) -> str:
         try:
-            await self._cluster.bind(_binding(args))
+            await self._cluster.bind(binding_of(args))
         except ExtenderError as error:
             try:
                 pod = await self._cluster.read_pod(args.namespace, args.name)
@@ -356,7 +362,7 @@ class Binder:
             allocation=allocation,
             unix_seconds=self._unix_seconds(),
         )
-        binding = _binding(args, annotations, allocation_labels(args.node_name))
+        binding = binding_of(args, annotations, allocation_labels(args.node_name))
         self._sent.note(args, lock_value, is_answered=False)
         try:
             await self._cluster.bind(binding)
@@ -410,47 +416,3 @@ class Binder:
             BindRefusal.NO_LONGER_FITS,
             f"no longer fits: {', '.join(reason.value for reason in reasons)}",
         )
-
-
-def _why_another(pod: Pod, args: BindingArgs) -> str | None:
-    """Tell why this is not the pod that is meant; None where it is."""
-    if pod.uid != args.uid:
-        return Refused(BindRefusal.OTHER_POD, f"the pod of this name has uid {pod.uid}")
-    if (pod.namespace, pod.name) != (args.namespace, args.name):
-        return Refused(BindRefusal.OTHER_POD, f"the pod of this uid is {pod.full_name}")
-    return None
-
-
-def _why_unbindable(pod: Pod) -> str | None:
-    """Tell why no node at all will do; None where one may."""
-    if pod.status.is_finished or pod.status.is_terminating:
-        return Refused(
-            BindRefusal.DELETED, f"pod {pod.full_name} has ended, or is being deleted"
-        )
-    if pod.request_problem is not None:
-        return Refused(BindRefusal.REQUEST_UNUSABLE, pod.request_problem)
-    return None
-
-
-def _why_not_again(bound_to: NodeName, args: BindingArgs) -> str:
-    """Answer a bind of a pod that is bound: a success where it is to that node."""
-    if bound_to == args.node_name:
-        return ""
-    return Refused(
-        BindRefusal.BOUND_ELSEWHERE, f"the pod is already bound to {bound_to}"
-    )
-
-
-def _binding(
-    args: BindingArgs,
-    annotations: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> Binding:
-    return Binding(
-        args.namespace,
-        args.name,
-        args.uid,
-        args.node_name,
-        annotations or {},
-        labels or {},
-    )

@@ -40,7 +40,7 @@ about each.
 ## How many series
 
 Labels have the values below and no others, so that most metrics have a fixed number of
-series: about 900 together. What depends on the cluster is bounded:
+series: about 700 together. What depends on the cluster is bounded:
 
 | what | series at most |
 |---|---|
@@ -50,7 +50,7 @@ series: about 900 together. What depends on the cluster is bounded:
 
 A row is one device as long as all devices are within the bound. Where there are more,
 it is all devices of one model on one node, with an empty `device_uuid`; where these are
-too many, too, all of one model, with an empty `node`, the first by node. `device_rows`
+too many, too, all of one model, with an empty `node`. `device_rows`
 tells which. Sums such as `sum by (model) (gpu_extender_device_memory_bytes)` are the
 same at each level.
 
