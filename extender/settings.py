@@ -344,6 +344,20 @@ class HttpSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObserveSettings:
+    """What metrics show."""
+
+    device_rows: int = 5_000
+    """Devices that are shown one by one at most, at seven samples each: 625 nodes of
+    eight. Where there are more, sums by node and model are shown, and where these are
+    more, by model."""
+
+    shows_hami_names: bool = False
+    """Whether figures are shown by HAMi's names, too, for dashboards that exist. They
+    name pods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShadowSettings:
     """How another scheduler is watched, without writing anything."""
 
@@ -376,6 +390,7 @@ class Settings:
     waking: WakingSettings = field(default_factory=WakingSettings)
     quota: QuotaSettings = field(default_factory=QuotaSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)
+    observe: ObserveSettings = field(default_factory=ObserveSettings)
     shadow: ShadowSettings = field(default_factory=ShadowSettings)
 
     device_config: Path | None = None

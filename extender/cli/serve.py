@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from extender.cli.metrics_options import metrics_options
 from extender.cli.options import (
     device_config_option,
     kinds_of,
@@ -32,6 +33,7 @@ from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
     AdmissionSettings,
+    ObserveSettings,
     Part,
     QuotaSettings,
     SchedulingSettings,
@@ -73,6 +75,7 @@ from extender.wire.label_selector import LabelSelector
     help="Serve health and metrics here and no longer at --listen; over TLS where "
     "--tls-cert is given, and without asking for client certificates.",
 )
+@metrics_options
 @click.option(
     "--webhook-listen",
     metavar="HOST:PORT",
@@ -167,6 +170,8 @@ def serve(
     kubeconfig: Path | None,
     listen: str,
     metrics_listen: str | None,
+    metrics_device_rows: int,
+    hami_metrics: bool,
     webhook_listen: str | None,
     is_plain_allowed: bool,
     tls_cert: Path | None,
@@ -241,6 +246,9 @@ def serve(
             force_overwrite_default_scheduler=force_overwrite_default_scheduler,
         ),
         quota=QuotaSettings(lease_namespace=lease_namespace),
+        observe=ObserveSettings(
+            device_rows=metrics_device_rows, shows_hami_names=hami_metrics
+        ),
         shadow=ShadowSettings(
             is_on=is_shadow, patience_seconds=shadow_patience_seconds
         ),

@@ -23,6 +23,8 @@ from extender.errors import (
 from extender.kube.access import Access
 from extender.kube.connections import connector
 from extender.kube.lines import json_lines
+from extender.observe.metrics import Metrics
+from extender.observe.words import ApiOutcome
 from extender.wire.objects import JsonObject
 
 JSON: Final = "application/json"
@@ -47,6 +49,15 @@ _ERROR_OF: Final[Mapping[int, type[ClusterError]]] = {
     410: Gone,
     429: Unreachable,
 }
+_OUTCOME_OF: Final[Mapping[type[ClusterError], ApiOutcome]] = {
+    Conflict: ApiOutcome.CONFLICT,
+    Forbidden: ApiOutcome.FORBIDDEN,
+    Gone: ApiOutcome.GONE,
+    NotFound: ApiOutcome.NOT_FOUND,
+    Rejected: ApiOutcome.REJECTED,
+    Unanswered: ApiOutcome.UNANSWERED,
+    Unreachable: ApiOutcome.UNREACHABLE,
+}
 _UNAUTHORIZED: Final = 401
 _FIRST_ERROR: Final = 400
 _FIRST_SERVER_ERROR: Final = 500
@@ -58,6 +69,15 @@ class ApiClient:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._open_session: aiohttp.ClientSession | None = None
+        self._metrics: Metrics | None = None
+
+    def count_in(self, metrics: Metrics) -> None:
+        """Count requests from now on."""
+        self._metrics = metrics
+
+    def _count(self, method: str, outcome: ApiOutcome) -> None:
+        if self._metrics is not None:
+            self._metrics.api_requests.labels(method, outcome).inc()
 
     async def __aenter__(self) -> Self:
         self._open_session = aiohttp.ClientSession(
@@ -160,6 +180,35 @@ class ApiClient:
         content_type: str = JSON,
         accept: str = JSON,
         may_send: Callable[[], bool] = lambda: True,
+    ) -> JsonObject:
+        try:
+            answer = await self._answered(
+                method,
+                path,
+                seconds,
+                query=query,
+                body=body,
+                content_type=content_type,
+                accept=accept,
+                may_send=may_send,
+            )
+        except ClusterError as error:
+            self._count(method, _OUTCOME_OF.get(type(error), ApiOutcome.REJECTED))
+            raise
+        self._count(method, ApiOutcome.OK)
+        return answer
+
+    async def _answered(
+        self,
+        method: str,
+        path: str,
+        seconds: float,
+        *,
+        query: Mapping[str, str] | None,
+        body: JsonObject | None,
+        content_type: str,
+        accept: str,
+        may_send: Callable[[], bool],
     ) -> JsonObject:
         limits = aiohttp.ClientTimeout(total=seconds)
         async with self._answer(

@@ -23,6 +23,7 @@ from extender.kube.intake import Intake, NodeIntake, PodIntake, QuotaIntake
 from extender.kube.labels import DueLabels
 from extender.kube.leases import NamespaceLeases
 from extender.observe.metrics import Metrics
+from extender.observe.read import WATCH_SILENCE_SECONDS
 from extender.service import Binding, Extender, NodeLock, Turn
 from extender.settings import KubeSettings, QuotaSettings
 from extender.wire.lock import LOCK_ANNOTATION, own_lock_value
@@ -71,6 +72,7 @@ class KubeCluster:
     ) -> None:
         self._client = client
         self._metrics = metrics
+        client.count_in(metrics)
         self._again: list[asyncio.Event] = []
         self._labels = DueLabels()
         self._label_writes = asyncio.Semaphore(_LABEL_WRITES_AT_ONCE)
@@ -108,10 +110,8 @@ class KubeCluster:
         self._pod_intake = pods
         feeds = self._feeds
         self._metrics.show(
-            "watch_silence_seconds",
-            "Since a watch was heard of; bookmarks come about once a minute.",
+            WATCH_SILENCE_SECONDS,
             lambda: {name: feed.silence_seconds for name, feed in feeds.items()},
-            "collection",
         )
 
         async def pass_on(name: str, intake: Intake) -> None:

@@ -13,6 +13,8 @@ from typing import Final, cast
 from aiohttp import web
 
 from extender.errors import SettingsError
+from extender.observe.metrics import Metrics
+from extender.observe.words import Certificate
 from extender.service import Extender
 from extender.settings import HttpSettings, Listener, Part
 from extender.web.app import PodCreator, build_app
@@ -56,7 +58,8 @@ class OpenListeners:
         share = share_of_files(settings.connection_limit, len(listeners))
         for listener in listeners:
             app = build_app(extender, settings, intake, listener)
-            bound = _Bound(listener, settings, _runner(app, settings), share)
+            runner, metrics = _runner(app, settings), extender.metrics
+            bound = _Bound(listener, settings, runner, share, metrics)
             self._bound.append(bound)
             await bound.bind()
         for bound in self._bound:
@@ -95,11 +98,13 @@ class _Bound:
         settings: HttpSettings,
         runner: web.AppRunner,
         share: Share,
+        metrics: Metrics,
     ) -> None:
         self.listener = listener
         self._settings = settings
         self._runner = runner
         self._share = share
+        self._metrics = metrics
         self._server: asyncio.Server | None = None
 
     @property
@@ -116,7 +121,7 @@ class _Bound:
     async def bind(self) -> None:
         """Take the address, and check it before anybody is let in."""
         tls = self.listener.tls
-        trusted = None if tls is None else listening_context(tls)
+        trusted = None if tls is None else listening_context(tls, self._note_end)
         await self._runner.setup()
         self._server = await self._created(trusted)
         hosts = [each.getsockname()[0] for each in self._sockets]
@@ -131,6 +136,9 @@ class _Bound:
                 self.listener.flag,
                 self.listener.address,
             )
+
+    def _note_end(self, certificate: Certificate, unix_seconds: float) -> None:
+        self._metrics.certificate_end.labels(certificate).set(unix_seconds)
 
     async def _created(self, trusted: ssl.SSLContext | None) -> asyncio.Server:
         room = Room(self._share.connections)

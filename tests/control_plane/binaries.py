@@ -76,6 +76,9 @@ _KUBERNETES: Final = _Module(
     f"-X {_STAMP}.gitMinor=36",
 )
 _KWOK: Final = _Module(name="kwok", packages=("sigs.k8s.io/kwok/cmd/kwok",))
+_PROMTOOL: Final = _Module(
+    name="promtool", packages=("github.com/prometheus/prometheus/cmd/promtool",)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,14 @@ def built_kwok(say: Say) -> Path:
     only, since it takes as long as half of Kubernetes.
     """
     return _built(_KWOK, say) / "kwok"
+
+
+def built_promtool(say: Say) -> Path:
+    """Give promtool, which judges expositions, rules and their tests, as by `built`.
+
+    Only tests that are marked ``verify`` need it.
+    """
+    return _built(_PROMTOOL, say) / "promtool"
 
 
 def _built(module: _Module, say: Say) -> Path:
