@@ -10,10 +10,10 @@ SOAK_MINUTES ?= 20
 SOAK_SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify audit lint bench bench-full bench-compare bench-burst control-plane lock clean
+.PHONY: help setup run test verify audit lint docs docs-reference bench bench-full bench-compare bench-burst control-plane lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(READY) ## create .venv from the locked requirements
 
@@ -56,12 +56,18 @@ $(AUDIT)/.ready: requirements/audit.txt
 	$(AUDIT)/bin/pip install --quiet --require-hashes -r requirements/audit.txt
 	@touch $@
 
-lint: setup ## format, lint, types, import contract, spelling
+lint: setup docs ## format, lint, types, import contract, spelling, and the documentation as a site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+
+docs: setup ## build the documentation as a site in build/site; a broken link fails it
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(BIN)/mkdocs build --strict --quiet
+
+docs-reference: setup ## write the pages and pictures of docs that are made by code
+	$(BIN)/python -m pages
 
 bench: setup ## measure the quick cases of everything: minutes; needs Go
 	$(BIN)/python -m benchmarks
