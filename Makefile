@@ -91,6 +91,8 @@ lock: ## resolve the locked requirements again (needs uv)
 	  --custom-compile-command "make lock" pyproject.toml --group dev -o requirements/dev.txt
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
 	  --custom-compile-command "make lock" --group pyproject.toml:audit -o requirements/audit.txt
+	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+	  --custom-compile-command "make lock" --group pyproject.toml:build -o requirements/build.txt
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

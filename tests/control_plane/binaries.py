@@ -54,6 +54,8 @@ class _Module:
         digest = sha256(repr((self.packages, self.ldflags, self.output)).encode())
         for pins in ("go.mod", "go.sum"):
             digest.update((self.source / pins).read_bytes())
+        for source in sorted(self.source.glob("*.go")):
+            digest.update(source.read_bytes())
         return digest.hexdigest()[:16]
 
 
@@ -76,6 +78,7 @@ _KUBERNETES: Final = _Module(
     f"-X {_STAMP}.gitMinor=36",
 )
 _KWOK: Final = _Module(name="kwok", packages=("sigs.k8s.io/kwok/cmd/kwok",))
+_DOCKERFILE: Final = _Module(name="dockerfile", packages=(".",), output="dockerfile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,11 @@ def built_kwok(say: Say) -> Path:
     only, since it takes as long as half of Kubernetes.
     """
     return _built(_KWOK, say) / "kwok"
+
+
+def built_dockerfile(say: Say) -> Path:
+    """Give the command that reads Dockerfiles by BuildKit's own parser and linter."""
+    return _built(_DOCKERFILE, say) / "dockerfile"
 
 
 def _built(module: _Module, say: Say) -> Path:
