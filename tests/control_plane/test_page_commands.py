@@ -44,6 +44,9 @@ NOT_RUN: Final = {
 }
 """Beginnings of commands, and why they are not run."""
 
+SERVE_EXAMPLE: Final = "gpu-extender serve --cluster config/example-cluster.yaml"
+"""Each page finds that served, until it serves something itself."""
+
 SERVER: Final = """\
 #!/bin/sh
 # gpu-extender, but serve goes on in another terminal once it serves.
@@ -218,7 +221,7 @@ def desk(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Desk]:
         for given in ("uid", "resourceVersion", "creationTimestamp"):
             each["metadata"].pop(given, None)
     listed = yaml.safe_dump_all(objects)
-    done = made.run("kubectl create -f -", listed)
+    done = made.run(f"kubectl create -f -\n{SERVE_EXAMPLE}", listed)
     assert done.returncode == 0, done.stdout
     yield made
     made.stop_server()
