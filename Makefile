@@ -36,7 +36,7 @@ verify: setup ## property tests and a fuzz with many more inputs, and a long soa
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 900 tests/property
 	FUZZ_REQUESTS=20000 $(BIN)/python -m pytest --timeout 900 tests/web/test_fuzz.py
 	SOAK_MINUTES=$(SOAK_MINUTES) SOAK_SEED=$(SOAK_SEED) $(BIN)/python -m pytest tests/control_plane/soak
-	@echo "make verify ran: the property tests with 2,000 examples each; a fuzz of 20,000 requests; a soak of $(SOAK_MINUTES) minutes"
+	@echo "make verify ran: the tests that are marked so, with every command of the pages and the image's stages; the property tests with 2,000 examples each; a fuzz of 20,000 requests; a soak of $(SOAK_MINUTES) minutes"
 	@echo "not part of it: make audit, which needs the advisory data of the package index"
 
 # pip-audit passes over what has a marker for other Pythons and systems, without a word; so it
