@@ -19,6 +19,7 @@ _TOPICS: Final = (
     ("Waking", settings.WakingSettings),
     ("Quota", settings.QuotaSettings),
     ("API server", settings.KubeSettings),
+    ("Shadow", settings.ShadowSettings),
     ("HTTP", settings.HttpSettings),
     ("TLS", settings.TlsSettings),
     ("Process", settings.Settings),
@@ -45,8 +46,11 @@ _OPTIONS: Final = {
     "client_ca_file": "--client-ca",
     "client_names": "--client-name",
     "device_config": "--device-config",
+    "ShadowSettings.is_on": "--shadow",
+    "ShadowSettings.patience_seconds": "--shadow-patience",
 }
-"""By which option of ``serve`` a setting is given; the others are fixed."""
+"""By which option of ``serve`` a setting is given; the others are fixed. A name that
+several topics have stands with its topic."""
 
 _INTRODUCTION: Final = """\
 What a running `gpu-extender serve` goes by. A setting without an option is fixed: it \
@@ -78,7 +82,9 @@ def _rows(topic: type[Any]) -> Iterator[tuple[str, str, str, str]]:
     for each in fields(topic):
         if each.name not in docs:
             continue  # another topic
-        options = ", ".join(map(code, _OPTIONS.get(each.name, "").split(", ")))
+        of_topic = _OPTIONS.get(f"{topic.__name__}.{each.name}")
+        given_by = of_topic or _OPTIONS.get(each.name, "")
+        options = ", ".join(map(code, given_by.split(", ")))
         yield code(each.name), _default(each), options, one_line(docs[each.name])
 
 

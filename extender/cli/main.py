@@ -10,6 +10,7 @@ from extender.cli.health import health
 from extender.cli.quota import quota
 from extender.cli.schedule import schedule
 from extender.cli.serve import serve
+from extender.cli.shadow_report import shadow_report_command
 from extender.cli.terminal import printable
 from extender.errors import ExtenderError
 
@@ -34,6 +35,7 @@ cli.add_command(charge)
 cli.add_command(quota)
 cli.add_command(check_config)
 cli.add_command(health)
+cli.add_command(shadow_report_command)
 
 
 def main() -> None:

@@ -38,6 +38,7 @@ NOT_RUN: Final = {
     "make bench": "takes minutes; benchmarks have tests of their own",
     "make bench-full": "takes an hour",
     "make bench-compare": "needs a run of make bench before it",
+    "kubectl port-forward": "needs a pod that runs; no container does here",
     "docker build": "needs a builder; tests/image runs the stages",
     "docker run": "needs a builder; tests/image serves what they made",
     "python -m benchmarks.http --url https://127.0.0.1:9443": "asks HAMi's scheduler",
@@ -139,6 +140,8 @@ class Desk:
     def _write_files(self) -> None:
         pod = self.folder / "config" / "pods" / "init-then-app.yaml"
         shutil.copy(pod, self.folder / "my-pod.yaml")
+        shutil.copy(ROOT / "config" / "device-config.yaml", self.folder)
+        shutil.copy(self.kubeconfig, self.folder / "shadow.kubeconfig")
         authority = Authority(self.scratch, "scheduler-ca")
         own = authority.server()
         shutil.copy(own.cert_file, self.folder / "tls.crt")
@@ -192,6 +195,7 @@ def in_place_of(text: str, desk: Desk) -> str:
         .replace("localhost:8080", desk.address)
         .replace("0.0.0.0:8443", "127.0.0.1:0")
         .replace("/tmp/", f"{desk.scratch}/")
+        .replace("/etc/gpu-extender/", f"{desk.folder}/")
         .replace("--in-cluster", f"--kubeconfig {desk.kubeconfig}")
         .replace("--nodes 1000", "--nodes 10")
     )
