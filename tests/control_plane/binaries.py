@@ -54,6 +54,8 @@ class _Module:
         digest = sha256(repr((self.packages, self.ldflags, self.output)).encode())
         for pins in ("go.mod", "go.sum"):
             digest.update((self.source / pins).read_bytes())
+        for source in sorted(self.source.glob("*.go")):
+            digest.update(source.read_bytes())
         return digest.hexdigest()[:16]
 
 
@@ -79,6 +81,7 @@ _KWOK: Final = _Module(name="kwok", packages=("sigs.k8s.io/kwok/cmd/kwok",))
 _PROMTOOL: Final = _Module(
     name="promtool", packages=("github.com/prometheus/prometheus/cmd/promtool",)
 )
+_DOCKERFILE: Final = _Module(name="dockerfile", packages=(".",), output="dockerfile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,11 @@ def built_promtool(say: Say) -> Path:
     Only tests that are marked ``verify`` need it.
     """
     return _built(_PROMTOOL, say) / "promtool"
+
+
+def built_dockerfile(say: Say) -> Path:
+    """Give the command that reads Dockerfiles by BuildKit's own parser and linter."""
+    return _built(_DOCKERFILE, say) / "dockerfile"
 
 
 def _built(module: _Module, say: Say) -> Path:
