@@ -1,7 +1,7 @@
-"""The real control plane with example GPU nodes, to be tried by hand: `make playground`.
+"""`make playground`: the real control plane with example GPU nodes, to try by hand.
 
-Belongs here: what is started and ended, in which order; how kwok plays nodes and pods; the
-stand-in for the device plugins; the nodes, quotas and pods of the example; what is
+Belongs here: what is started and ended, in which order; how kwok plays nodes and pods;
+the stand-in for the device plugins; the nodes, quotas and pods of the example; what is
 printed.
 
 Does not belong here: how a program of the control plane is built, started and ended,

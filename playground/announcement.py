@@ -6,8 +6,9 @@ from typing import Final
 
 from playground.running import Playground
 
+_METRIC: Final = "gpu_extender_quota_used"
 CHARGE_METRIC: Final = (
-    'gpu_extender_quota_used{key="limits.nvidia.com/gpumem",namespace="inference"'
+    f'{_METRIC}{{key="limits.nvidia.com/gpumem",namespace="inference"'
 )
 """How the line begins that shows what the sidecar pod is charged, in MiB."""
 
@@ -31,7 +32,7 @@ def announcement(playground: Playground) -> str:
             f'  export PATH="{playground.programs}:$PATH"   # kubectl, gpu-extender',
             "",
             *_commands(playground),
-            f"More to try: docs/playground.md. Logs: {folder}/*.log. Ctrl-C ends it all.",
+            f"More: docs/playground.md. Logs: {folder}/*.log. Ctrl-C ends it all.",
         ]
     )
 
@@ -54,7 +55,8 @@ def _parts(playground: Playground) -> Iterator[str]:
 
 
 def _commands(playground: Playground) -> Iterator[str]:
-    folder = _shown(playground.folder)
+    trust = _shown(playground.authority)
+    cluster = _shown(playground.folder / "cluster.json")
     tries = [
         (
             "A pod whose sidecar and app run side by side, 10 GiB each, on one card:",
@@ -66,19 +68,15 @@ def _commands(playground: Playground) -> Iterator[str]:
         ),
         (
             "The metric that shows it, MiB by namespace:",
-            [
-                f"curl -s --cacert {folder}/{playground.authority.name} "
-                f"{playground.metrics} | grep gpu_extender_quota_used"
-            ],
+            [f"curl -s --cacert {trust} {playground.metrics} | grep {_METRIC}"],
         ),
         (
             "Pods that stay pending, for ten causes; and why, node by node:",
             [
                 f"kubectl apply -f {_PENDING}/",
                 "kubectl get events -A --field-selector reason=FailedScheduling",
-                "kubectl get nodes,pods,resourcequotas -A -o json "
-                f"> {folder}/cluster.json",
-                f"gpu-extender schedule -f {_WAITS} --cluster {folder}/cluster.json",
+                f"kubectl get nodes,pods,resourcequotas -A -o json > {cluster}",
+                f"gpu-extender schedule -f {_WAITS} --cluster {cluster}",
             ],
         ),
         (

@@ -1,4 +1,4 @@
-"""A stand-in for the device plugins of all nodes, and for kubelet's part in asking them.
+"""A stand-in for the device plugins of all nodes, and for kubelet where it asks them.
 
 It registers the cards of a node, reports when it is asked to (HAMi's handshake), and
 serves the pods that are bound there one after another: the pod that the node's lock

@@ -28,7 +28,8 @@ def own_folder(folder: Path) -> Iterator[Path]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise FolderInUse(
-                f"a playground runs in {folder} already; end it, or give another --folder"
+                f"a playground runs in {folder} already; end it, or name "
+                "another --folder"
             ) from None
         _empty(folder, keeps=(".lock",))
         try:

@@ -19,8 +19,8 @@ from playground.stage_files import stages
 from tests.builders import Json
 from tests.certificates import Authority
 from tests.control_plane.binaries import Binaries
-from tests.control_plane.client import Api, node_path
-from tests.control_plane.component import HOST, Component, free_port
+from tests.control_plane.client import Api, node_path, path_of
+from tests.control_plane.component import HOST, Component, free_port, tail
 from tests.control_plane.extender import GpuExtender
 from tests.control_plane.installing import install
 from tests.control_plane.plane import ControlPlane, User
@@ -67,7 +67,7 @@ class Playground:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Start everything; what was started is ended by `stop`, also after an error."""
+        """Start everything; `stop` ends what was started, also after an error."""
         self._say("starting etcd, kube-apiserver, kube-controller-manager")
         await self._start_plane()
         shutil.copy(self.plane.kubeconfig(), self.kubeconfig)
@@ -97,8 +97,8 @@ class Playground:
             for component in self.components:
                 if component.died:
                     raise Died(
-                        f"{component.name} ended by itself; its log is {component.log}, "
-                        f"which ends:\n{component.tail()}"
+                        f"{component.name} ended by itself; its log, "
+                        f"{component.log}, ends:\n{tail(component.log, lines=5)}"
                     )
             for task in self._tasks:
                 # That of a node whose plugin is gone is done at once.
@@ -196,10 +196,8 @@ class Playground:
         """Wait a while for the pods of the start; what is late is no failure."""
         try:
             async with asyncio.timeout(_STARTED_SECONDS):
-                while not all(
-                    "nodeName" in pod["spec"] for pod in await api.items("/api/v1/pods")
-                ):
-                    await asyncio.sleep(_WATCH_SECONDS)
+                for pod in await api.items("/api/v1/pods"):
+                    await api.when(path_of(pod), _is_placed)
         except TimeoutError:
             self._say("some pods of the start are not placed yet")
 
@@ -207,6 +205,10 @@ class Playground:
 def _nodes_in(file: Path) -> list[Json]:
     listed = yaml.safe_load(file.read_text(encoding="utf-8"))
     return [each for each in listed["items"] if each["kind"] == "Node"]
+
+
+def _is_placed(pod: Json) -> bool:
+    return "nodeName" in pod["spec"]
 
 
 def _is_ready(node: Json) -> bool:
