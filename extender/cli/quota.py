@@ -1,56 +1,30 @@
 """``gpu-extender quota``: what namespaces hold, and what their quotas allow."""
 
-import asyncio
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import orjson
 from rich.table import Table
 
-from extender.cli.options import (
-    device_config_option,
-    kinds_of,
-    optional_cluster_option,
-    output_option,
-    release_option,
-)
+from extender.cli.options import output_option
+from extender.cli.source import Source, local_source_options
 from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
-from extender.core.model import Release
 from extender.core.quota_room import LimitUse, Quota, ShownKey
-from extender.runtime import embed, read_once
-from extender.settings import SchedulingSettings, Settings
 from extender.state.quotas import Quotas
 
 
 @click.command()
-@optional_cluster_option
-@click.option(
-    "--kubeconfig",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Read the cluster of this file's current context.",
-)
+@local_source_options
 @click.option(
     "-n",
     "--namespace",
     metavar="NAME",
     help="Only this one; otherwise every namespace with a quota of devices.",
 )
-@release_option
-@device_config_option
 @output_option
-def quota(
-    *,
-    cluster_files: tuple[Path, ...],
-    kubeconfig: Path | None,
-    namespace: str | None,
-    release: str,
-    device_config: Path | None,
-    output: str,
-) -> None:
+def quota(*, source: Source, namespace: str | None, output: str) -> None:
     """Show what each ResourceQuota allows of devices, and what is used of it.
 
     A key limits.RESOURCE is enforced here: its use is what the pods that the object
@@ -62,17 +36,8 @@ def quota(
       kubectl get nodes,pods,resourcequotas -A -o json > /tmp/cluster.json
       gpu-extender quota --cluster /tmp/cluster.json
     """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
-    if bool(cluster_files) is (kubeconfig is not None):
-        raise click.UsageError("give exactly one of --cluster and --kubeconfig")
     logging.basicConfig(level=logging.ERROR)  # warnings stand beside their quota
-    scheduling = SchedulingSettings(
-        kinds=kinds_of(device_config), release=Release(release)
-    )
-    settings = Settings(scheduling=scheduling)
-    if kubeconfig is None:
-        quotas = embed(cluster_files, settings).extender.ledger.quotas
-    else:
-        quotas = asyncio.run(read_once(kubeconfig, settings)).ledger.quotas
+    quotas = source.world().extender.ledger.quotas
     chosen = [
         each
         for each in quotas
