@@ -130,12 +130,16 @@ def test_a_user_tries_what_is_printed(tmp_path: Path) -> None:
         charged = shell.the("kubectl get pods -A -o json | gpu-extender charge")
         assert "inference/sidecar-and-app on gpu-a10-01" in charged
 
-        _assert_one_init_at_a_time(shell)
+        in_turn = [("running", "waiting"), ("terminated", "running")]
+        assert _init_states(shell) in in_turn
 
         shell.the("kubectl apply -f playground/pods/pending/")
         _assert_pending_for_what_is_said(shell)
         shell.the("kubectl get nodes,pods,resourcequotas")
         assert "CardInsufficientMemory" in shell.the("gpu-extender schedule", code=1)
+
+        # The first sleeps for 15 s, the second for 60.
+        _until(lambda: _init_states(shell) == in_turn[1], "the second init runs")
 
         said = shell.the("kubectl apply -f playground/pods/over-quota.yaml", code=1)
         assert "exceeding resource quota" in said
@@ -151,14 +155,13 @@ def _runs(shell: Shell, name: str) -> bool:
     return bool(shell.pods("inference")[name]["status"]["phase"] == "Running")
 
 
-def _assert_one_init_at_a_time(shell: Shell) -> None:
-    """The first of two inits sleeps for 15 s, the second for 60."""
+def _init_states(shell: Shell) -> tuple[str, ...]:
+    """Tell what the two inits of bert-finetune are at; its app must wait for them."""
     (tuning,) = (pod for name, pod in shell.pods("training").items() if "bert" in name)
-    statuses = tuning["status"]["initContainerStatuses"]
-    states = [next(iter(each["state"])) for each in statuses]
-    assert states in (["running", "waiting"], ["terminated", "running"])
     (train,) = tuning["status"]["containerStatuses"]
     assert "waiting" in train["state"]
+    statuses = tuning["status"]["initContainerStatuses"]
+    return tuple(next(iter(each["state"])) for each in statuses)
 
 
 def _assert_pending_for_what_is_said(shell: Shell) -> None:
