@@ -19,6 +19,7 @@
         ├── Conflict           the object is not in the state the write needs
         ├── Gone               that resourceVersion is no longer served: list again
         ├── Forbidden          who we are, or what we may do, is not accepted
+        ├── ReadOnly           a write that this process must not send
         ├── Rejected           the request itself is not acceptable
         └── Unreachable        not carried out: no connection, or too many requests
             └── Unanswered     sent; whether it was carried out is not known
@@ -178,6 +179,10 @@ class Gone(ClusterError):
 
 class Forbidden(ClusterError):
     """The API server does not know us, or we lack a permission."""
+
+
+class ReadOnly(ClusterError):
+    """Nothing was sent: this process only watches the cluster."""
 
 
 class Rejected(ClusterError):

@@ -18,6 +18,7 @@ from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import Unreachable
 from extender.observe.metrics import Metrics
 from extender.service import Extender
+from extender.service.shadow import ShadowExtender
 from extender.settings import HttpSettings, Part, Settings
 from extender.web.app import PodCreator
 from extender.web.listening import served
@@ -165,7 +166,8 @@ async def serve_kube(
         cluster = KubeCluster(
             client, reader, settings.kube, metrics, settings.quota.lease_seconds
         )
-        extender = Extender(cluster, reader, time.time, settings, metrics=metrics)
+        kind = ShadowExtender if settings.shadow.is_on else Extender
+        extender = kind(cluster, reader, time.time, settings, metrics=metrics)
         async with _served(extender, settings.http, announce) as finish:
             await _until(
                 stop,

@@ -327,6 +327,28 @@ class HttpSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowSettings:
+    """How another scheduler is watched, without writing anything."""
+
+    is_on: bool = False
+    """Whether this process only watches and judges."""
+
+    look_seconds: float = 1.0
+    """How often to look at pods that are left pending."""
+
+    patience_seconds: float = 10.0
+    """How long a pending pod must fit before we say that we would have placed it. The
+    other scheduler hears of free room as we do, and needs a moment to try again."""
+
+    assignment_seconds: float = 120.0
+    """How long what was assigned counts without the pod being shown bound. Longer than
+    the other scheduler's bind lasts; HAMi's gives up after 28 s, and tries again."""
+
+    differences_kept: int = 500
+    """Of the last differences, how many are told by ``GET /shadow``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of one process."""
 
@@ -337,6 +359,7 @@ class Settings:
     waking: WakingSettings = field(default_factory=WakingSettings)
     quota: QuotaSettings = field(default_factory=QuotaSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)
+    shadow: ShadowSettings = field(default_factory=ShadowSettings)
 
     device_config: Path | None = None
     """Where the kinds of device come from; followed while serving. None for those of

@@ -9,6 +9,7 @@ from extender.cli.check_config import check_config
 from extender.cli.quota import quota
 from extender.cli.schedule import schedule
 from extender.cli.serve import serve
+from extender.cli.shadow_report import shadow_report_command
 from extender.cli.terminal import printable
 from extender.errors import ExtenderError
 
@@ -32,6 +33,7 @@ cli.add_command(schedule)
 cli.add_command(charge)
 cli.add_command(quota)
 cli.add_command(check_config)
+cli.add_command(shadow_report_command)
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from extender.cli.options import (
     release_option,
     scheduler_options,
 )
+from extender.cli.shadow_serve import serve_shadow
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
 from extender.core.holding import Holding
@@ -35,6 +36,7 @@ from extender.settings import (
     Part,
     SchedulingSettings,
     Settings,
+    ShadowSettings,
     http_settings,
     tls_settings,
 )
@@ -128,6 +130,24 @@ from extender.wire.label_selector import LabelSelector
     help="filter returns every node that fits, and scores decide; or, as HAMi's does, "
     "exactly one, by our score alone.",
 )
+@click.option(
+    "--shadow",
+    "is_shadow",
+    is_flag=True,
+    help="Watch a cluster that another scheduler, such as HAMi's, places pods in; tell "
+    "where we would decide otherwise, and write nothing. Needs --kubeconfig or "
+    "--in-cluster.",
+)
+@click.option(
+    "--shadow-patience",
+    "shadow_patience_seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="With --shadow: how long a pod that is left pending must fit before it counts "
+    "as one that we would have placed.",
+)
 @scheduler_options
 @click.option(
     "--lease-namespace",
@@ -155,6 +175,8 @@ def serve(
     client_names: tuple[str, ...],
     burst: str,
     mode: str,
+    is_shadow: bool,
+    shadow_patience_seconds: float,
     scheduler_names: tuple[str, ...],
     force_overwrite_default_scheduler: bool,
     lease_namespace: str,
@@ -184,6 +206,14 @@ def serve(
         raise click.UsageError(
             "give exactly one of --cluster, --kubeconfig and --in-cluster"
         )
+    if is_shadow and cluster_files:
+        raise click.UsageError(
+            "--shadow watches another scheduler: give --kubeconfig or --in-cluster"
+        )
+    if is_shadow and webhook_listen is not None:
+        raise click.UsageError(
+            "--webhook-listen: a shadow changes no pod, and has no webhooks"
+        )
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
@@ -211,8 +241,14 @@ def serve(
             force_overwrite_default_scheduler=force_overwrite_default_scheduler,
         ),
         kube=KubeSettings(lease_namespace=lease_namespace),
+        shadow=ShadowSettings(
+            is_on=is_shadow, patience_seconds=shadow_patience_seconds
+        ),
         device_config=device_config,
     )
+    if is_shadow:
+        serve_shadow(kubeconfig, settings)
+        return
     if not cluster_files:
         run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
         return

@@ -8,6 +8,7 @@ from extender.errors import WireError
 from extender.kube.feed import ListBegins, ListEnds, News, Removed, Shown
 from extender.service import Extender
 from extender.state.events import (
+    ListTaken,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -175,6 +176,7 @@ class PodIntake:
         changed.sort(key=lambda change: change[0])
         for _, name, pod in changed:
             self._apply(name, pod.uid, pod)
+        self._extender.take_in(ListTaken())
 
     def _read(self, obj: object, name: str, known: PodUID | None) -> Pod | None:
         """Read a pod; where that fails, what holds its node as it was held before."""

@@ -15,6 +15,7 @@ from extender.state.events import (
     Event,
     Expected,
     Lapsed,
+    ListTaken,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -281,6 +282,8 @@ class Ledger:
                 self._reserve(pod, Reservation(node_name, allocation))
             case Unreserved(pod_uid):
                 self._unreserve(pod_uid)
+            case ListTaken():
+                pass
             case Expected() | Lapsed() | Relisted() | Synced() | Recount():
                 self._turn(event)
 

@@ -10,6 +10,7 @@ from extender.core.model import Pod
 from extender.errors import NotSynced
 from extender.observe.metrics import CONTENT_TYPE
 from extender.service import Extender
+from extender.service.shadow import ShadowExtender
 from extender.settings import HttpSettings, Listener, Part
 from extender.verbs.filter import FilterDecision
 from extender.web.audit import encode_audit
@@ -17,6 +18,7 @@ from extender.web.bodies import BODIES, Bodies
 from extender.web.clients import known_clients_only
 from extender.web.errors import answer_errors
 from extender.web.local import check_local
+from extender.web.shadow import add_shadow
 from extender.web.webhook import add_webhook
 from extender.wire.extender_v1 import (
     ExtenderArgs,
@@ -67,14 +69,21 @@ def build_app(
     app[EXTENDER] = extender
     app[BODIES] = Bodies(settings)
     for part, add_routes in _ROUTES_OF.items():
-        if part in listener.parts:
+        if part in listener.parts and not _is_left_out(part, extender):
             add_routes(app, settings)
+    if isinstance(extender, ShadowExtender) and Part.METRICS in listener.parts:
+        add_shadow(app, extender)
     if intake is not None and Part.VERBS in listener.parts:
         app[_INTAKE] = intake
         app[_POD_LIMIT_BYTES] = settings.pod_limit_bytes
         app.router.add_post("/pods", _add_pod)
         app.router.add_get("/pods", _list_pods)
     return app
+
+
+def _is_left_out(part: Part, extender: Extender) -> bool:
+    """A shadow changes no pod, so it has no webhooks."""
+    return part is Part.WEBHOOK and isinstance(extender, ShadowExtender)
 
 
 def _add_verbs(app: web.Application, _settings: HttpSettings) -> None:

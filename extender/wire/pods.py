@@ -10,6 +10,7 @@ from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind, ServedBy
 from extender.core.model import (
     NO_REQUEST,
+    NOT_PLACED,
     Allocation,
     Container,
     DeviceUUID,
@@ -40,6 +41,7 @@ from extender.wire.objects import (
     optional_text_at,
     shown,
 )
+from extender.wire.placing import read_placing
 from extender.wire.pod_resources import (
     DeclaredContainer,
     ReadRequests,
@@ -127,6 +129,7 @@ class PodReader:
             else tuple(sorted(self.kinds.of_allocations & annotations.keys())),
             quota_traits=read_quota_traits(pod, spec, declared),
             scheduler_name=optional_text_at(spec, "schedulerName", "spec"),
+            placing=NOT_PLACED if node_name else read_placing(pod, annotations),
         )
 
     def _requests(
