@@ -10,7 +10,7 @@ SOAK_MINUTES ?= 20
 SOAK_SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify audit lint docs docs-reference bench bench-full bench-compare bench-burst control-plane lock clean
+.PHONY: help setup run playground test verify audit lint docs docs-reference bench bench-full bench-compare bench-burst control-plane lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -27,8 +27,11 @@ $(READY): requirements/dev.txt pyproject.toml
 run: setup ## serve the example cluster on 127.0.0.1:8080 (LISTEN=, CLUSTER=)
 	$(BIN)/gpu-extender serve --cluster $(CLUSTER) --listen $(LISTEN)
 
+playground: setup ## start a real control plane with example nodes and pods to try, until Ctrl-C; needs Go
+	@$(BIN)/python -m playground
+
 test: setup ## run every test, two files at a time; needs Go for Kubernetes' own code
-	$(BIN)/python -m tests.control_plane.binaries
+	$(BIN)/python -m tests.control_plane.binaries kwok
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not verify"
 
 verify: setup ## property tests and a fuzz with many more inputs, and a long soak (SOAK_MINUTES=, SOAK_SEED=); needs Go
@@ -68,6 +71,9 @@ docs: setup ## build the documentation as a site in build/site; a broken link fa
 
 docs-reference: setup ## write the pages and pictures of docs that are made by code
 	$(BIN)/python -m pages
+	$(BIN)/python -m tests.contract.metrics_reference
+	$(BIN)/python -m tests.monitoring.alerts
+	$(BIN)/python -m tests.monitoring.dashboard
 
 bench: setup ## measure the quick cases of everything: minutes; needs Go
 	$(BIN)/python -m benchmarks
@@ -82,7 +88,7 @@ bench-burst: setup ## time a burst of pods through the real kube-scheduler, besi
 	$(BIN)/python -m benchmarks.burst
 
 control-plane: setup ## build etcd and Kubernetes for the tests ahead of time: 5 to 15 minutes, once
-	$(BIN)/python -m tests.control_plane.binaries
+	$(BIN)/python -m tests.control_plane.binaries kwok
 
 lock: ## resolve the locked requirements again (needs uv)
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \

@@ -21,6 +21,7 @@ _TOPICS: Final = (
     ("API server", settings.KubeSettings),
     ("Shadow", settings.ShadowSettings),
     ("HTTP", settings.HttpSettings),
+    ("Metrics", settings.ObserveSettings),
     ("TLS", settings.TlsSettings),
     ("Process", settings.Settings),
 )
@@ -46,6 +47,8 @@ _OPTIONS: Final = {
     "client_ca_file": "--client-ca",
     "client_names": "--client-name",
     "device_config": "--device-config",
+    "device_rows": "--metrics-device-rows",
+    "shows_hami_names": "--hami-metrics",
     "ShadowSettings.is_on": "--shadow",
     "ShadowSettings.patience_seconds": "--shadow-patience",
 }

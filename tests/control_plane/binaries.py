@@ -114,11 +114,10 @@ def built(say: Say) -> Binaries:
 
 
 def built_kwok(say: Say) -> Path:
-    """Give kwok, which plays nodes and pods without GPUs, built as by `built`.
+    """Give kwok, which plays nodes and pods in `make playground`, built as by `built`.
 
-    No test needs it: the stand-in (`tests.control_plane.kubelet`) plays a thousand
-    nodes from one process. It is pinned for what is tried by hand, and built on demand
-    only, since it takes as long as half of Kubernetes.
+    Tests of the extender do without it: the stand-in (`tests.control_plane.kubelet`)
+    is stricter, and plays a thousand nodes from one process.
     """
     return _built(_KWOK, say) / "kwok"
 

@@ -58,8 +58,20 @@ class GpuExtender:
         kubeconfig: Path,
         options: Sequence[str] = (),
         tls: ssl.SSLContext | None = None,
+        health_port: int | None = None,
     ) -> None:
+        """Prepare one.
+
+        Args:
+            folder: For its log.
+            kubeconfig: The way to the cluster.
+            options: Further ones of ``serve``.
+            tls: How to ask whether it is ready, where the options say that it serves
+                TLS.
+            health_port: Where to ask that, where the options have ``--metrics-listen``.
+        """
         self._port = free_port()
+        self._health_port = health_port or self._port
         self._tls = tls
         scheme = "http" if tls is None else "https"
         self.url = f"{scheme}://{HOST}:{self._port}"
@@ -109,10 +121,10 @@ class GpuExtender:
 
     def _is_ready(self) -> bool:
         connection = (
-            http.client.HTTPConnection(HOST, self._port, timeout=5)
+            http.client.HTTPConnection(HOST, self._health_port, timeout=5)
             if self._tls is None
             else http.client.HTTPSConnection(
-                HOST, self._port, timeout=5, context=self._tls
+                HOST, self._health_port, timeout=5, context=self._tls
             )
         )
         try:

@@ -91,6 +91,7 @@ async def kube_scheduler(
     more_names: Sequence[str] = (),
     kinds: Iterable[Kind] = (),
     tls: ClientTls | None = None,
+    folder: Path | None = None,
 ) -> AsyncIterator[Component]:
     """Run kube-scheduler, and wait until it has listed what it needs.
 
@@ -101,8 +102,10 @@ async def kube_scheduler(
         more_names: Other scheduler names than the configured one that it serves, too.
         kinds: As for `configuration`.
         tls: As for `configuration`.
+        folder: For its configuration and log; without it a new one in the plane's.
     """
-    folder = Path(mkdtemp(dir=plane.folder, prefix="kube-scheduler-"))
+    if folder is None:
+        folder = Path(mkdtemp(dir=plane.folder, prefix="kube-scheduler-"))
     written = folder / "configuration.yaml"
     kubeconfig = plane.kubeconfig(User.SCHEDULER)
     settings = configuration(kubeconfig, extender_url, more_names, kinds, tls)
