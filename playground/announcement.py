@@ -6,16 +6,14 @@ from typing import Final
 
 from playground.running import Playground
 
-_METRIC: Final = "gpu_extender_quota_used"
-CHARGE_METRIC: Final = (
-    f'{_METRIC}{{key="limits.nvidia.com/gpumem",namespace="inference"'
-)
-"""How the line begins that shows what the sidecar pod is charged, in MiB."""
+CHARGE_METRIC: Final = "gpu_extender_device_memory_charged_bytes"
+CARD: Final = "GPU-7fca10c8-cf4c-620f-60af-08cd7d095bde"
+"""The idle card that the sidecar pod asks for."""
 
 SIDECAR_POD: Final = "config/pods/sidecar-and-app.yaml"
 _PENDING: Final = "playground/pods/pending"
-_WAITS: Final = "config/pods/too-large.yaml"
-"""Not among those that wait already, which `schedule` would refuse to place twice."""
+_WAITING: Final = "pending/too-large"
+"""One of them."""
 
 
 def announcement(playground: Playground) -> str:
@@ -56,7 +54,7 @@ def _parts(playground: Playground) -> Iterator[str]:
 
 def _commands(playground: Playground) -> Iterator[str]:
     trust = _shown(playground.authority)
-    cluster = _shown(playground.folder / "cluster.json")
+    kubeconfig = _shown(playground.kubeconfig)
     tries = [
         (
             "A pod whose sidecar and app run side by side, 10 GiB each, on one card:",
@@ -67,16 +65,18 @@ def _commands(playground: Playground) -> Iterator[str]:
             ["kubectl get pods -A -o json | gpu-extender charge -f -"],
         ),
         (
-            "The metric that shows it, MiB by namespace:",
-            [f"curl -s --cacert {trust} {playground.metrics} | grep {_METRIC}"],
+            "The metric that shows it, in bytes of that card:",
+            [
+                f"curl -s --cacert {trust} {playground.metrics} "
+                f"| grep {CHARGE_METRIC} | grep {CARD}"
+            ],
         ),
         (
             "Pods that stay pending, for ten causes; and why, node by node:",
             [
                 f"kubectl apply -f {_PENDING}/",
                 "kubectl get events -A --field-selector reason=FailedScheduling",
-                f"kubectl get nodes,pods,resourcequotas -A -o json > {cluster}",
-                f"gpu-extender schedule -f {_WAITS} --cluster {cluster}",
+                f"gpu-extender explain {_WAITING} --kubeconfig {kubeconfig}",
             ],
         ),
         (
