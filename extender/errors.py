@@ -31,7 +31,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_LONGEST_VALUE: Final = 80
+LONGEST_SHOWN: Final = 80
+"""Of a value from outside, in characters, wherever it is shown."""
+
 _LONGEST_TEXT: Final = 300
 
 
@@ -97,7 +99,7 @@ class WireError(ExtenderError):
     """
 
     def __init__(self, field: str, value: object, expected: str) -> None:
-        where, wanted = _cut(field, _LONGEST_TEXT), _cut(expected, _LONGEST_TEXT)
+        where, wanted = cut(field, _LONGEST_TEXT), cut(expected, _LONGEST_TEXT)
         if value is None:
             super().__init__(f"{where}: missing or null, expected {wanted}")
         else:
@@ -121,11 +123,16 @@ def _shown(value: object) -> str:
         text = repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or digits without end
         return f"a {type(value).__name__}"
-    return _cut(text, _LONGEST_VALUE)
+    return cut(text)
 
 
-def _cut(text: str, longest: int) -> str:
-    """Shorten what a sender may make as long as it likes."""
+def cut(text: str, longest: int = LONGEST_SHOWN) -> str:
+    """Shorten what a sender may make as long as it likes.
+
+    Example:
+        >>> cut("abcdefgh", 6)
+        'abc...'
+    """
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 

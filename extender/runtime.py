@@ -167,9 +167,7 @@ async def serve_kube(
     )
     async with ApiClient(access) as client:
         metrics = Metrics()
-        cluster = KubeCluster(
-            client, reader, settings.kube, metrics, settings.quota.lease_seconds
-        )
+        cluster = KubeCluster(client, reader, settings.kube, metrics, settings.quota)
         kind = ShadowExtender if settings.shadow.is_on else Extender
         extender = kind(cluster, reader, time.time, settings, metrics=metrics)
         async with _served(extender, settings.http, announce) as finish:

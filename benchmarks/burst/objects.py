@@ -178,6 +178,7 @@ def role() -> Json:
             _rule(["pods/binding"], "create"),
             _rule(["resourcequotas"], "list", "watch"),
             _rule(["events"], "create", "patch"),
+            _rule(["events"], "create", "patch", group="events.k8s.io"),
         ],
     }
 
@@ -195,5 +196,5 @@ def role_binding() -> Json:
     }
 
 
-def _rule(resources: list[str], *verbs: str) -> Json:
-    return {"apiGroups": [""], "resources": resources, "verbs": list(verbs)}
+def _rule(resources: list[str], *verbs: str, group: str = "") -> Json:
+    return {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}

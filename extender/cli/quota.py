@@ -42,7 +42,7 @@ def quota(*, source: Source, namespace: str | None, output: str) -> None:
         each
         for each in quotas
         if namespace in (None, each.namespace)
-        and (each.limits or each.shown or each.warnings)
+        and (each.limits or each.shown or each.warnings or each.unreadable)
     ]
     if output == "json":
         shown = [_quota_json(each, quotas) for each in chosen]
@@ -62,6 +62,7 @@ def _quota_json(quota: Quota, quotas: Quotas) -> dict[str, object]:
             for key in quota.shown
         ],
         "warnings": list(quota.warnings),
+        "unreadable": quota.unreadable or None,
     }
 
 
@@ -69,7 +70,7 @@ def _use_json(use: LimitUse) -> dict[str, object]:
     return {
         "key": use.limit.key,
         "unit": use.limit.unit,
-        "used": use.used,
+        "used": use.known_use,
         "limit": use.limit.most,
     }
 
@@ -103,17 +104,24 @@ def _print(chosen: list[Quota], quotas: Quotas) -> None:
         for number in range(len(each.scopes)):
             text = f"{each.namespace}/{each.name} counts: {_scope_text(each, number)}"
             console.print(printable(text))
-        for warning in each.warnings:
+        for warning in _warnings(each):
             text = f"{each.namespace}/{each.name}: {warning}"
             console.print(printable(f"warning: {text}"), style="yellow")
     if any(each.shown for each in chosen):
         console.print("* counted and enforced by kube-apiserver, in its own units")
 
 
+def _warnings(quota: Quota) -> Iterator[str]:
+    if quota.unreadable:
+        yield f"cannot be read: {quota.unreadable}"
+    yield from quota.warnings
+
+
 def _lines(quota: Quota, quotas: Quotas) -> Iterator[tuple[str, str, str, str]]:
     for use in quotas.uses(quota):
         most = "unreadable" if use.limit.most is None else str(use.limit.most)
-        yield printable(use.limit.key), str(use.used), most, use.limit.unit
+        used = "unknown" if use.known_use is None else str(use.known_use)
+        yield printable(use.limit.key), used, most, use.limit.unit
     for key in quota.shown:
         yield _shown_line(key)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from extender.cli.log_options import log_options
+from extender.cli.metrics_options import metrics_options
 from extender.cli.options import (
     device_config_option,
     kinds_of,
@@ -35,8 +36,9 @@ from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
     AdmissionSettings,
-    KubeSettings,
+    ObserveSettings,
     Part,
+    QuotaSettings,
     SchedulingSettings,
     Settings,
     ShadowSettings,
@@ -76,6 +78,7 @@ from extender.wire.label_selector import LabelSelector
     help="Serve health and metrics here and no longer at --listen; over TLS where "
     "--tls-cert is given, and without asking for client certificates.",
 )
+@metrics_options
 @click.option(
     "--webhook-listen",
     metavar="HOST:PORT",
@@ -158,7 +161,7 @@ from extender.wire.label_selector import LabelSelector
     default="",
     help="Where leases are kept by which several extenders take turns in namespaces "
     "with a quota; the same for all of them. Default: that of the pod it runs in, "
-    "elsewhere kube-system.",
+    "elsewhere gpu-extender.",
 )
 @node_selector_option
 @policy_options
@@ -171,6 +174,8 @@ def serve(
     kubeconfig: Path | None,
     listen: str,
     metrics_listen: str | None,
+    metrics_device_rows: int,
+    hami_metrics: bool,
     webhook_listen: str | None,
     is_plain_allowed: bool,
     tls_cert: Path | None,
@@ -243,7 +248,10 @@ def serve(
             scheduler_names=scheduler_names,
             force_overwrite_default_scheduler=force_overwrite_default_scheduler,
         ),
-        kube=KubeSettings(lease_namespace=lease_namespace),
+        quota=QuotaSettings(lease_namespace=lease_namespace),
+        observe=ObserveSettings(
+            device_rows=metrics_device_rows, shows_hami_names=hami_metrics
+        ),
         shadow=ShadowSettings(
             is_on=is_shadow, patience_seconds=shadow_patience_seconds
         ),

@@ -39,7 +39,7 @@ def shadow_report_command(*, server: str, ca: Path | None, output: str) -> None:
 
     \b
     Example:
-      kubectl port-forward --namespace=gpu-extender deployment/gpu-extender-shadow 8080
+      gpu-extender serve --shadow --in-cluster
       gpu-extender shadow-report --server http://127.0.0.1:8080
     """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
     if not server.startswith(("http://", "https://")):

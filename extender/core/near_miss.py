@@ -6,7 +6,7 @@ amount is found by bisection, one dimension after another: it is enough, and one
 percent or slot less is not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Final
@@ -26,7 +26,11 @@ from extender.core.model import (
 )
 from extender.core.needs import share_needed
 from extender.core.placement import open_cards
-from extender.core.rules import node_has_unreadable_allocation, node_insufficient_device
+from extender.core.rules import (
+    WHOLE_CARD_PERCENT,
+    node_has_unreadable_allocation,
+    node_insufficient_device,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Relief:
 
 
 def least_cost(cards: Cards, request: PodRequest) -> Floats:
-    """Bound from below what `relief_on` costs on each node; float64 (N,).
+    """Bound from below what `relief_steps` costs on each node; float64 (N,).
 
     What each container lacks alone, on the cards that lack least. Infinite where no
     room would help. No bound where the pod fits.
@@ -62,7 +66,9 @@ def least_cost(cards: Cards, request: PodRequest) -> Floats:
     is_open = open_cards(cards, request)
     least = np.zeros(cards.node_count)
     for asked in dict.fromkeys(each for each in request.containers if each.count):
-        lacking = np.where(is_open, _lacking(cards, asked), np.inf)
+        is_alone = request.device_policy.is_exclusive
+        lacking = _lacking(cards, asked, is_alone=is_alone)
+        lacking[~is_open] = np.inf
         place = 0 if cards.has_mig else asked.count - 1
         if place >= len(lacking):
             return np.full(cards.node_count, np.inf)
@@ -72,11 +78,16 @@ def least_cost(cards: Cards, request: PodRequest) -> Floats:
     return least
 
 
-def _lacking(cards: Cards, asked: ContainerRequest) -> Floats:
+def _lacking(cards: Cards, asked: ContainerRequest, *, is_alone: bool) -> Floats:
     """Tell what a share lacks on each card, as a part of the card; float64 (W, N)."""
     needed = share_needed(cards, asked)
     free = cards.capacity - cards.used
-    short: list[tuple[int, Int64s]] = [(SLOTS, np.maximum(needed.slots, 1))]
+    slots = np.maximum(needed.slots, 1)
+    if is_alone or asked.core_percent == WHOLE_CARD_PERCENT:
+        # Nobody else may be there.
+        is_plain = cards.capacity[CORES] == WHOLE_CARD_PERCENT
+        slots = np.where(is_alone | is_plain, cards.capacity[SLOTS], slots)
+    short: list[tuple[int, Int64s]] = [(SLOTS, slots)]
     if asked.sharing is not Sharing.BY_SLOT:
         short.append((MEMORY, needed.memory_mib))
     if asked.sharing is not Sharing.BY_MEMORY:
@@ -118,10 +129,15 @@ def _is_beyond_help(cards: Cards, request: PodRequest) -> Mask:
     return is_closed
 
 
-def relief_on(
-    cards: Cards, request: PodRequest, column: int, budget: StepBudget
-) -> Relief | None:
-    """Tell what must become free on one node, so that a pod fits.
+def relief_steps(
+    cards: Cards,
+    request: PodRequest,
+    column: int,
+    budget: StepBudget,
+    *,
+    below: float = np.inf,
+) -> Generator[None, None, Relief | None]:
+    """Tell what must become free on one node, so that a pod fits; in short steps.
 
     Of single cards, and of the orders in which dimensions can be made small, the one
     that costs least counts; of equal ones, the first card. Cards together only where
@@ -132,33 +148,43 @@ def relief_on(
         request: At least one container asks for a device; it does not fit there.
         column: Of the node.
         budget: For the searches. Where it runs out, more may be told than is missing.
+        below: Only what costs less is of interest.
 
     Returns:
-        None where room on cards would not help.
+        None where room on cards would not help, or costs as much.
 
-    Cost: about twenty times that of `fit` on so many nodes as it has cards.
+    Cost: twenty to a hundred times that of `fit` on so many nodes as it has cards; but
+    once or twice where nothing costs less than `below`.
     """
     if _is_beyond_help(cards, request)[column]:
         return None
     alone = cards.of_nodes(np.array([column]))
     ids = int(_short_ids(alone, request)[0])
-    trial = _Trial(alone, request, ids, budget)
+    left = below - float(_ids_cost(alone, request)[0])
+    trial = _Trial(alone, request, ids, budget, left)
     singles = np.flatnonzero(open_cards(alone, request)[:, 0])
     if not singles.size:
         return None
-    found = _on_one_of(trial, singles) or _on_several(trial, singles)
+    found = yield from _on_one_of(trial, singles)
+    if found is None:
+        found = yield from _on_several(trial, singles)
     if found is None or found.cost == np.inf:
         return None  # where a card has none of a dimension, none can become free
     cost = found.cost + float(_ids_cost(alone, request)[0])
     at = found.positions if found.amount != NOTHING else ()
-    return replace(found, positions=at, cost=cost)
+    return replace(found, positions=at, cost=cost) if cost < below else None
 
 
 class _Trial:
     """One node, once for each set of cards that get room."""
 
     def __init__(
-        self, alone: Cards, request: PodRequest, device_ids: int, budget: StepBudget
+        self,
+        alone: Cards,
+        request: PodRequest,
+        device_ids: int,
+        budget: StepBudget,
+        most_cost: float,
     ) -> None:
         self.alone, self.device_ids = alone, device_ids
         self._request, self._budget = request, budget
@@ -168,8 +194,13 @@ class _Trial:
                 needed = share_needed(alone, asked)
                 of_kinds = needed.slots, needed.memory_mib, needed.cores
                 wanted += asked.count * np.array([each.max() for each in of_kinds])
-        self.plenty: Int64s = wanted + np.maximum(alone.used, 0).max(axis=(1, 2))
-        """More than the pod and all that is held there take of any card."""
+        plenty = wanted + np.maximum(alone.used, 0).max(axis=(1, 2))
+        if most_cost != np.inf:
+            largest = alone.capacity.max(axis=(1, 2))
+            plenty = np.minimum(plenty, np.floor(most_cost * largest).astype(np.int64))
+        self.plenty: Int64s = plenty
+        """As much as the pod and all that is held there take of any card; or as may be
+        told at most."""
 
     def fits(self, gets_room: Mask, amounts: Int64s) -> Mask:
         """Tell where the pod fits once room is given back.
@@ -192,20 +223,20 @@ class _Trial:
 
     def smallest(
         self, gets_room: Mask, amounts: Int64s, order: Sequence[int]
-    ) -> Int64s:
+    ) -> Generator[None, None, Int64s]:
         """Make amounts that are enough small, one dimension after another."""
         amounts = amounts.copy()
         for dimension in order:
-            enough, too_little = amounts[dimension].copy(), np.int64(-1)
-            low = np.full_like(enough, too_little)
-            while (enough - low > 1).any():
-                middle = (enough + low) // 2
-                amounts[dimension] = middle
+            enough = amounts[dimension].copy()
+            too_little = np.full_like(enough, -1)
+            middle = np.zeros_like(enough)  # mostly enough
+            while (is_open := enough - too_little > 1).any():
+                yield
+                amounts[dimension] = np.where(is_open, middle, enough)
                 fits = self.fits(gets_room, amounts)
-                enough, low = (
-                    np.where(fits, middle, enough),
-                    np.where(fits, low, middle),
-                )
+                enough = np.where(is_open & fits, middle, enough)
+                too_little = np.where(is_open & ~fits, middle, too_little)
+                middle = (enough + too_little) // 2
             amounts[dimension] = enough
         return amounts
 
@@ -221,7 +252,7 @@ class _Trial:
 _ORDERS: Final = tuple(permutations(range(DIMENSIONS)))
 
 
-def _on_one_of(trial: _Trial, singles: Int64s) -> Relief | None:
+def _on_one_of(trial: _Trial, singles: Int64s) -> Generator[None, None, Relief | None]:
     """Find the card on which least must become free; None where none alone does."""
     gets_room = np.zeros((len(trial.alone.exists), len(singles)), np.bool_)
     gets_room[singles, np.arange(len(singles))] = True
@@ -232,7 +263,7 @@ def _on_one_of(trial: _Trial, singles: Int64s) -> Relief | None:
     gets_room, plenty, singles = gets_room[:, does], plenty[:, does], singles[does]
     best: Relief | None = None
     for order in _orders_of(trial, gets_room, plenty):
-        amounts = trial.smallest(gets_room, plenty, order)
+        amounts = yield from trial.smallest(gets_room, plenty, order)
         costs = trial.costs(gets_room, amounts)
         first = int(costs.argmin())
         if best is None or costs[first] < best.cost:
@@ -256,18 +287,16 @@ def _orders_of(
         without[dimension] = 0
         if not trial.fits(gets_room, without).all():
             matters.append(dimension)
-    if len(matters) > 1:
-        return _ORDERS
     others = [each for each in range(DIMENSIONS) if each not in matters]
     last = np.zeros_like(plenty)
     for dimension in matters:
         last[dimension] = plenty[dimension]
     if trial.fits(gets_room, last).all():
-        return [(*others, *matters)]
+        return [(*others, *order) for order in permutations(matters)]
     return _ORDERS
 
 
-def _on_several(trial: _Trial, singles: Int64s) -> Relief | None:
+def _on_several(trial: _Trial, singles: Int64s) -> Generator[None, None, Relief | None]:
     """Find how much must become free on each of several cards, and on which."""
     gets_room = np.zeros((len(trial.alone.exists), 1), np.bool_)
     gets_room[singles] = True
@@ -276,7 +305,7 @@ def _on_several(trial: _Trial, singles: Int64s) -> Relief | None:
         return None
     best: Relief | None = None
     for order in _orders_of(trial, gets_room, plenty):
-        amounts = trial.smallest(gets_room, plenty, order)
+        amounts = yield from trial.smallest(gets_room, plenty, order)
         fewer = gets_room.copy()
         for position in reversed(singles.tolist()):
             fewer[position] = False

@@ -12,7 +12,14 @@ import orjson
 from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.core.quota_room import Quota
 from extender.embedded.documents import objects_in
-from extender.errors import BadObject, Conflict, Described, NotFound, SettingsError
+from extender.errors import (
+    BadObject,
+    Conflict,
+    Described,
+    NotFound,
+    SettingsError,
+    Unreachable,
+)
 from extender.service import Binding, NodeLock, Turn
 from extender.state.events import Event, NodeSeen, PodSeen, QuotaSeen
 from extender.wire.allocation import PHASE_ANNOTATION, PHASE_SERVED, served_rows
@@ -189,11 +196,15 @@ class EmbeddedCluster:
         """Read a pod; see `extender.service.Cluster`."""
         return self._kept(namespace, name).pod
 
-    async def bind(self, binding: Binding) -> None:
+    async def bind(
+        self, binding: Binding, may_send: Callable[[], bool] = lambda: True
+    ) -> None:
         """Bind a pod, and serve its rows as the node's device plugin would.
 
         See `extender.service.Cluster`.
         """
+        if not may_send():
+            raise Unreachable("not sent, it would come too late")
         kept = self._kept(binding.namespace, binding.name)
         obj, pod = kept.obj, kept.pod
         if pod.uid != binding.uid:

@@ -7,11 +7,11 @@ Nothing is formatted here until the line is written, which is in another thread
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final, Self
 
 from extender.core.model import Charge
 from extender.observe.printable import printable
+from extender.observe.words import Verb
 
 DECISIONS: Final = logging.getLogger("extender.decisions")
 """Has a level of its own: what it tells is chosen apart from all other lines."""
@@ -27,38 +27,6 @@ _LONGEST_NAME: Final = 300
 """Characters; of Kubernetes' own names none is longer than 253."""
 
 _PLAIN: Final = frozenset("-._/:+%")
-
-
-class Verb(StrEnum):
-    """Who is answered what."""
-
-    FILTER = "filter"
-    PRIORITIZE = "prioritize"
-    BIND = "bind"
-    WEBHOOK = "webhook"
-    VALIDATE = "validate"
-
-
-class Answer(StrEnum):
-    """Outcomes of kube-scheduler's verbs; webhooks have `admission.Outcome`."""
-
-    FITS = "fits"
-    """filter: on at least one node."""
-
-    REFUSED = "refused"
-    """filter: on every node. bind: not bound, by this bind."""
-
-    NO_DEVICES = "no-devices"
-    """filter: the pod asks for none, so that every node will do."""
-
-    SCORED = "scored"
-    """prioritize."""
-
-    BOUND = "bound"
-    """bind: now, or before by the same node."""
-
-    NOT_SYNCED = "not-synced"
-    """Asked before nodes, pods and quotas were listed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ need not know them. Equal causes have equal texts, so that they make one series.
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
 from extender.observe.printable import printable
+from extender.observe.words import BindRefusal
 from extender.wire.events import EventType
 
 SCHEDULING: Final = "FailedGPUScheduling"
@@ -25,7 +25,8 @@ class EventSettings:
     """Whether Events are written, and how many at most."""
 
     is_written: bool = True
-    """The one place where that is chosen; nothing is kept in mind without."""
+    """Without, nothing is kept in mind for them either. Modes that write nothing go by
+    this, and by nothing else."""
 
     least_seconds: float = 60.0
     """Between two writes about one pod."""
@@ -65,16 +66,18 @@ class PodEvent:
     cause: str
 
 
-class BindFailure(Enum):
-    """Why a bind was refused, as far as an Event tells it."""
-
-    NO_LONGER_FITS = "the chosen node has no room for it any more"
-    NODE_BUSY = "the chosen node was busy with other pods for too long"
-    NODE_LOCKED = "the chosen node stayed locked for too long"
-    QUOTA_TURN = "another extender binds pods of the namespace"
-    KIND_GONE = "the devices that it asks for are not configured any more"
-    NOT_SETTLED = "it is not known yet what became of an earlier bind"
-    API_SERVER = "the API server did not carry it out"
+_WHY_NOT_BOUND: Final[Mapping[BindRefusal, str]] = {
+    BindRefusal.NO_LONGER_FITS: "the chosen node has no room for it any more",
+    BindRefusal.NODE_BUSY: "the chosen node was busy with other pods for too long",
+    BindRefusal.NODE_LOCKED: "the chosen node stayed locked for too long",
+    BindRefusal.LEASE_TAKEN: "another extender binds pods of the namespace",
+    BindRefusal.LEASE_OVER: "another extender may bind pods of the namespace",
+    BindRefusal.KIND_GONE: "devices that it asks for are not configured any more",
+    BindRefusal.NOT_KNOWN_YET: "what became of an earlier bind is not known yet",
+    BindRefusal.API_ERROR: "the API server did not carry it out",
+}
+"""Of all other refusals there is nothing to tell: the pod is gone, or another, or a
+bind of it is under way."""
 
 
 def refused_event(
@@ -110,18 +113,25 @@ def impossible_event(problem: str) -> PodEvent:
     return _failed(SCHEDULING, "Scheduling", note, note)
 
 
-def bind_event(failure: BindFailure, codes: str = "") -> PodEvent:
-    """Say that a pod fitted, and could not be bound.
+def bind_event(why: BindRefusal, problem: str = "") -> PodEvent | None:
+    """Say that a pod fitted, and could not be bound; None where that tells nothing.
 
     Args:
-        failure: Why.
-        codes: Joined codes of reasons, where it no longer fits.
+        why: Why.
+        problem: What kube-scheduler is told. It names the node, but for where the pod
+            no longer fits: there it has the codes.
 
     Example:
-        >>> bind_event(BindFailure.NO_LONGER_FITS, "CardInsufficientMemory").note
+        >>> problem = "no longer fits: CardInsufficientMemory"
+        >>> bind_event(BindRefusal.NO_LONGER_FITS, problem).note
         'not bound: the chosen node has no room for it any more: CardInsufficientMemory'
     """
-    note = f"not bound: {failure.value}{f': {codes}' if codes else ''}"
+    said = _WHY_NOT_BOUND.get(why)
+    if said is None:
+        return None
+    if why is BindRefusal.NO_LONGER_FITS:
+        said += f": {problem.partition(': ')[2]}"
+    note = f"not bound: {said}"
     return _failed(BINDING, "Binding", note, note)
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from extender.observe.decision_log import Decision, PodName, Verb, is_told, tell
+from extender.observe.decision_log import Decision, PodName, is_told, tell
 from extender.observe.metrics import Metrics
+from extender.observe.words import Verb
 from extender.wire.admission_review import AdmissionRequest
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from extender.errors import BadObject, MalformedBody
-from extender.observe.decision_log import Verb
 from extender.observe.metrics import Metrics
+from extender.observe.words import Verb
 from extender.service.admission_told import AdmissionTold
 from extender.settings import AdmissionSettings
 from extender.verbs.admission import Admitted, Outcome

@@ -10,13 +10,11 @@ from extender.core.arrays import Int64s
 from extender.core.model import Pod
 from extender.errors import NotSynced
 from extender.observe.decision_log import (
-    Answer,
     Decision,
     FilteredNodes,
     Placed,
     PodName,
     Scores,
-    Verb,
     cut,
     is_told,
     tell,
@@ -26,13 +24,14 @@ from extender.observe.pod_events import (
     impossible_event,
     refused_event,
 )
-from extender.service.bind_problems import BindProblem
+from extender.observe.words import Verb, VerbOutcome
 from extender.service.event_writer import EventWriter
+from extender.service.refused import why_refused
 from extender.state.ledger import Ledger
 from extender.verbs.filter import FilterDecision
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
 
-_BOUND_OR_NOT: Final = {True: Answer.REFUSED, False: Answer.BOUND}
+_BOUND_OR_NOT: Final = {True: VerbOutcome.REFUSED, False: VerbOutcome.BOUND}
 
 
 class Decisions:
@@ -65,7 +64,7 @@ class Decisions:
                 if pod.request_problem is None
                 else impossible_event(pod.request_problem),
             )
-        outcome = Answer.REFUSED if is_refusal else Answer.FITS
+        outcome = VerbOutcome.FITS_NOWHERE if is_refusal else VerbOutcome.FITS
         nodes = FilteredNodes(
             len(decision.fitting),
             failed.total(),
@@ -76,7 +75,7 @@ class Decisions:
             Decision(
                 Verb.FILTER,
                 _named(pod),
-                outcome if asks else Answer.NO_DEVICES,
+                outcome if asks else VerbOutcome.NO_DEVICES,
                 is_refusal=is_refusal,
                 generation=self._ledger.generation,
                 duration_seconds=took,
@@ -96,7 +95,7 @@ class Decisions:
             Decision(
                 Verb.PRIORITIZE,
                 _named(args.pod),
-                Answer.SCORED,
+                VerbOutcome.SCORED,
                 is_refusal=False,
                 generation=self._ledger.generation,
                 duration_seconds=took,
@@ -108,8 +107,10 @@ class Decisions:
         """Tell how bind answered; `began` as for `filtered`."""
         pod = self._ledger.pods.get(args.uid)
         asks = pod is not None and pod.asks_for_devices
-        if asks and isinstance(problem, BindProblem):
-            self._events.note(args.uid, bind_event(problem.failure, problem.codes))
+        if asks and problem:
+            event = bind_event(why_refused(problem), problem)
+            if event is not None:
+                self._events.note(args.uid, event)
         if not is_told(is_refusal=bool(problem)):
             return
         holding = None if problem else self._ledger.holding(args.uid)
@@ -132,7 +133,7 @@ class Decisions:
             Decision(
                 verb,
                 pod,
-                Answer.NOT_SYNCED,
+                VerbOutcome.NOT_SYNCED,
                 is_refusal=True,
                 generation=self._ledger.generation,
                 duration_seconds=0.0,

@@ -6,8 +6,8 @@ from typing import Final
 
 from extender.core.model import Pod
 from extender.errors import BadObject, MalformedBody
-from extender.observe.decision_log import Verb
 from extender.observe.metrics import Metrics
+from extender.observe.words import Verb
 from extender.service.admission_told import AdmissionTold
 from extender.settings import AdmissionSettings
 from extender.state.events import Expected, Lapsed

@@ -1,6 +1,6 @@
 """A cluster that is read and never written."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NoReturn
 
 from extender.core.model import NodeName, Pod
@@ -59,8 +59,11 @@ class ReadOnlyCluster:
         del turn, seen
         _refuse(f"the lease of namespace {namespace}")
 
-    async def bind(self, binding: Binding) -> None:
+    async def bind(
+        self, binding: Binding, may_send: Callable[[], bool] = lambda: True
+    ) -> None:
         """Refuse."""
+        del may_send
         _refuse(f"the Binding of pod {binding.namespace}/{binding.name}")
 
     async def touch(self, pod: Pod) -> None:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from prometheus_client.metrics_core import CounterMetricFamily
-
 from extender.core.holding import Holding
 from extender.core.model import NodeName, Pod, PodUID, UnreadableAllocation
+from extender.observe.loop_lag import measure_loop_lag_forever
 from extender.observe.metrics import Metrics
+from extender.observe.read import SHADOW_DECISIONS
+from extender.observe.timing import Timing
+from extender.observe.words import BindRefusal, Stage
 from extender.service.cluster import Cluster
 from extender.service.extender import DEFAULT_SETTINGS, Extender
 from extender.service.read_only import ReadOnlyCluster
@@ -106,15 +108,15 @@ class ShadowExtender(Extender):
         self._waiting: dict[PodUID, _Waiting] = {}
         self.book = ShadowBook(unix_seconds(), settings.shadow.differences_kept)
         self.metrics.show(
-            "shadow_decisions",
-            "Decisions of the other scheduler, by how they compare with ours.",
+            SHADOW_DECISIONS,
             lambda: {each.value: n for each, n in self.book.totals.items()},
-            "outcome",
-            family=CounterMetricFamily,
         )
 
-    async def bind(self, args: BindingArgs) -> str:
+    async def bind(self, args: BindingArgs, timing: Timing | None = None) -> str:
         """Bind nothing, and say so."""
+        self.metrics.bind_refusals.labels(BindRefusal.SHADOW).inc()
+        if timing is not None:
+            timing.mark(Stage.FIT)
         return (
             f"pod {args.namespace}/{args.name} is not bound: this extender runs in "
             "shadow mode and writes nothing"
@@ -126,6 +128,7 @@ class ShadowExtender(Extender):
             group.create_task(self._auditor.audit_forever())
             group.create_task(self._auditor.tell_forever())
             group.create_task(self._look_forever())
+            group.create_task(measure_loop_lag_forever(self.metrics))
 
     def take_in(self, event: Event) -> None:
         """Judge what an event decides by all that came before it, and apply it."""

@@ -50,7 +50,7 @@ def test_every_line_is_as_documented() -> None:
         ("prioritize", "scored"),
         ("bind", "bound"),
         ("bind", "refused"),
-        ("filter", "refused"),
+        ("filter", "fits-nowhere"),
         ("filter", "no-devices"),
         ("webhook", "changed"),
         ("validate", "passed-over"),

@@ -54,6 +54,8 @@ class _Module:
         digest = sha256(repr((self.packages, self.ldflags, self.output)).encode())
         for pins in ("go.mod", "go.sum"):
             digest.update((self.source / pins).read_bytes())
+        for source in sorted(self.source.glob("*.go")):
+            digest.update(source.read_bytes())
         return digest.hexdigest()[:16]
 
 
@@ -76,6 +78,10 @@ _KUBERNETES: Final = _Module(
     f"-X {_STAMP}.gitMinor=36",
 )
 _KWOK: Final = _Module(name="kwok", packages=("sigs.k8s.io/kwok/cmd/kwok",))
+_PROMTOOL: Final = _Module(
+    name="promtool", packages=("github.com/prometheus/prometheus/cmd/promtool",)
+)
+_DOCKERFILE: Final = _Module(name="dockerfile", packages=(".",), output="dockerfile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +114,25 @@ def built(say: Say) -> Binaries:
 
 
 def built_kwok(say: Say) -> Path:
-    """Give kwok, which plays nodes and pods without GPUs, built as by `built`.
+    """Give kwok, which plays nodes and pods in `make playground`, built as by `built`.
 
-    No test needs it: the stand-in (`tests.control_plane.kubelet`) plays a thousand
-    nodes from one process. It is pinned for what is tried by hand, and built on demand
-    only, since it takes as long as half of Kubernetes.
+    Tests of the extender do without it: the stand-in (`tests.control_plane.kubelet`)
+    is stricter, and plays a thousand nodes from one process.
     """
     return _built(_KWOK, say) / "kwok"
+
+
+def built_promtool(say: Say) -> Path:
+    """Give promtool, which judges expositions, rules and their tests, as by `built`.
+
+    Only tests that are marked ``verify`` need it.
+    """
+    return _built(_PROMTOOL, say) / "promtool"
+
+
+def built_dockerfile(say: Say) -> Path:
+    """Give the command that reads Dockerfiles by BuildKit's own parser and linter."""
+    return _built(_DOCKERFILE, say) / "dockerfile"
 
 
 def _built(module: _Module, say: Say) -> Path:

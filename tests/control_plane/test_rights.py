@@ -78,7 +78,9 @@ async def test_each_right_is_used_and_none_is_missing(
         Api.connected(audited) as api,
         proxied(audited) as proxy,
         tuned_extender(
-            audited, proxy.kubeconfig, events=EventSettings(least_seconds=0.5)
+            audited,
+            proxy.kubeconfig,
+            events=EventSettings(least_seconds=0.5),
         ) as extender,
         kube_scheduler(audited, extender.url),
         clustered(api) as cluster,

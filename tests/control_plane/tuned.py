@@ -18,13 +18,21 @@ from typing import Final
 from extender.observe.pod_events import EventSettings
 from extender.runtime import serve_kube
 from extender.service import Extender
-from extender.settings import BindSettings, HttpSettings, KubeSettings, Settings
+from extender.settings import (
+    BindSettings,
+    HttpSettings,
+    KubeSettings,
+    QuotaSettings,
+    Settings,
+)
 from tests.control_plane.component import HOST, free_port
 from tests.control_plane.extender import ExtenderProcess, GpuExtender
 from tests.control_plane.plane import ControlPlane
 
-DEFAULT_BINDS: Final = BindSettings()
-DEFAULT_EVENTS: Final = EventSettings()
+_BIND: Final = BindSettings()
+_QUOTA: Final = QuotaSettings()
+_KUBE: Final = KubeSettings()
+_EVENTS: Final = EventSettings()
 
 
 class TunedExtender(GpuExtender):
@@ -34,7 +42,10 @@ class TunedExtender(GpuExtender):
         self,
         folder: Path,
         kubeconfig: Path,
-        settings: BindSettings,
+        bind: BindSettings,
+        quota: QuotaSettings,
+        kube: KubeSettings,
+        *,
         events: EventSettings,
     ) -> None:
         super().__init__(folder, kubeconfig)
@@ -43,7 +54,7 @@ class TunedExtender(GpuExtender):
         command: list[str | Path] = [
             *("env", f"no_proxy={HOST}", f"PYTHONPATH={Path(__file__).parents[2]}"),
             *(sys.executable, "-m", __name__, kubeconfig, str(self._port)),
-            json.dumps([asdict(settings), asdict(events)]),
+            *(json.dumps(asdict(each)) for each in (bind, quota, kube, events)),
         ]
         self.component = ExtenderProcess("extender", command, folder)
 
@@ -52,8 +63,11 @@ class TunedExtender(GpuExtender):
 async def tuned_extender(
     plane: ControlPlane,
     kubeconfig: Path,
-    settings: BindSettings = DEFAULT_BINDS,
-    events: EventSettings = DEFAULT_EVENTS,
+    settings: BindSettings = _BIND,
+    *,
+    quota: QuotaSettings = _QUOTA,
+    kube: KubeSettings = _KUBE,
+    events: EventSettings = _EVENTS,
 ) -> AsyncIterator[TunedExtender]:
     """Run an extender with settings of its own, ready to serve.
 
@@ -61,10 +75,12 @@ async def tuned_extender(
         plane: Its folder keeps the log.
         kubeconfig: The way to it, such as through a proxy.
         settings: How long a bind waits.
+        quota: How long leases last.
+        kube: How long answers are waited for.
         events: How often Events are written.
     """
     folder = Path(mkdtemp(dir=plane.folder, prefix="extender-"))
-    extender = TunedExtender(folder, kubeconfig, settings, events)
+    extender = TunedExtender(folder, kubeconfig, settings, quota, kube, events=events)
     try:
         await extender.start()
         yield extender
@@ -74,16 +90,16 @@ async def tuned_extender(
 
 def main() -> None:
     """Serve until SIGTERM."""
-    kubeconfig, port, settings = sys.argv[1:]
+    kubeconfig, port, bind, quota, kube, events = sys.argv[1:]
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    binds, events = json.loads(settings)
     tuned = Settings(
         http=HttpSettings(host=HOST, port=int(port)),
-        bind=BindSettings(**binds),
-        events=EventSettings(**events),
-        kube=KubeSettings(lease_namespace="gpu-extender"),
+        bind=BindSettings(**json.loads(bind)),
+        quota=QuotaSettings(**json.loads(quota)),
+        kube=KubeSettings(**json.loads(kube)),
+        events=EventSettings(**json.loads(events)),
     )
     asyncio.run(serve_kube(Path(kubeconfig), tuned, print, _ignore))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from extender.core.cards import Cards
 from extender.core.device_policy import SPREAD_CARDS
 from extender.core.fleet import Fleet
 from extender.core.model import NOTHING, Device, DeviceUUID, PodRequest, Sharing, Usage
-from extender.core.near_miss import Relief, least_cost, relief_on
+from extender.core.near_miss import Relief, least_cost, relief_steps
 from extender.verbs.filter import filter_nodes
 from tests.oracles import Loaded, exhaustive_fits
 from tests.property.test_search import put
@@ -28,6 +29,20 @@ def cards_of(loaded: Sequence[Loaded], slots: int) -> Cards:
     cards = fleet.of(GPU).node(N1)
     assert cards is not None
     return cards
+
+
+def relief_on(
+    cards: Cards, request: PodRequest, *, below: float = inf
+) -> Relief | None:
+    """Ask about the only node, in one go."""
+    budget = StepBudget.of_one(SearchCounts())
+    steps = relief_steps(cards, request, 0, budget, below=below)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            found: Relief | None = ended.value
+            return found
 
 
 def relieved(
@@ -69,9 +84,13 @@ def missing(drawn: PlacementCase) -> Missing | None:
     if not request.asks_for_devices or is_equal or fits(loaded, request):
         return None
     cards = cards_of(loaded, PLENTY)
-    found = relief_on(cards, request, 0, StepBudget.of_one(SearchCounts()))
+    found = relief_on(cards, request)
     bound = float(least_cost(cards, request)[0])
-    assert bound <= (float("inf") if found is None else found.cost)
+    assert bound <= (inf if found is None else found.cost)
+    if found is not None:
+        # Who has something better already is told nothing, and else the same.
+        assert relief_on(cards, request, below=found.cost) is None
+        assert relief_on(cards, request, below=found.cost * 1.5 + 0.01) == found
     event("none" if found is None else f"{len(found.positions)} cards")
     return loaded, request, found
 
@@ -177,5 +196,5 @@ def test_ids_alone_are_missing() -> None:
     card = Device(DeviceUUID("GPU-a"), 0, Usage(10, 24_000, 100), "NVIDIA A10")
     wanted = request(app(1_000), app(1_000), app(1_000), app(1_000))
     cards = cards_of([(card, NOTHING)], 3)
-    found = relief_on(cards, wanted, 0, StepBudget.of_one(SearchCounts()))
+    found = relief_on(cards, wanted)
     assert found == Relief((), NOTHING, 1, 1 / 3)

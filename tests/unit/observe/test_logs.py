@@ -17,13 +17,11 @@ from extender.core.model import DeviceUUID, Usage
 from extender.errors import SettingsError
 from extender.observe.decision_log import (
     DECISIONS,
-    Answer,
     Decision,
     FilteredNodes,
     Placed,
     PodName,
     Scores,
-    Verb,
     is_told,
     tell,
 )
@@ -37,6 +35,7 @@ from extender.observe.logs import (
     logging_to,
 )
 from extender.observe.request_ids import REQUEST_ID, request_id_of
+from extender.observe.words import Verb, VerbOutcome
 from tests.cli.command import violations
 
 EVIL: Final = 'p\n2026-01-01T00:00:00.000Z INFO x: forged\r\x1b[2J\u2028\u202e"\x7f\x9b'
@@ -48,7 +47,7 @@ def decision(name: str = "p", *, is_refusal: bool = False) -> Decision:
     return Decision(
         Verb.BIND,
         PodName.of("ns", name, "u"),
-        Answer.REFUSED if is_refusal else Answer.BOUND,
+        VerbOutcome.REFUSED if is_refusal else VerbOutcome.BOUND,
         is_refusal=is_refusal,
         generation=3,
         duration_seconds=0.0015,
@@ -100,7 +99,7 @@ def test_json_of_each_decision_is_as_documented() -> None:
     filtered = Decision(
         Verb.FILTER,
         PodName.of("", EVIL, "x" * 1_000),
-        Answer.REFUSED,
+        VerbOutcome.FITS_NOWHERE,
         is_refusal=True,
         generation=0,
         duration_seconds=0.0,
@@ -109,7 +108,7 @@ def test_json_of_each_decision_is_as_documented() -> None:
     scored = Decision(
         Verb.PRIORITIZE,
         PodName.of("ns", "p", ""),
-        Answer.SCORED,
+        VerbOutcome.SCORED,
         is_refusal=False,
         generation=0,
         duration_seconds=0.0,

@@ -3,11 +3,11 @@
 from extender.observe.pod_events import (
     BINDING,
     SCHEDULING,
-    BindFailure,
     bind_event,
     impossible_event,
     refused_event,
 )
+from extender.observe.words import BindRefusal
 
 
 def test_refused_everywhere() -> None:
@@ -44,8 +44,13 @@ def test_request_that_cannot_be_honoured() -> None:
 
 def test_bind_failures() -> None:
     """Each has a text of its own."""
-    notes = {bind_event(failure).note for failure in BindFailure}
-    assert len(notes) == len(BindFailure)
-    fits = bind_event(BindFailure.NO_LONGER_FITS, "CardInsufficientMemory")
+    told = [bind_event(why, "node n1 is busy") for why in BindRefusal]
+    notes = [event.note for event in told if event is not None]
+    assert len(set(notes)) == len(notes) == 8
+    assert not any("n1" in note for note in notes)
+    assert bind_event(BindRefusal.OTHER_POD) is None
+    problem = "no longer fits: CardInsufficientMemory"
+    fits = bind_event(BindRefusal.NO_LONGER_FITS, problem)
+    assert fits is not None
     assert fits.reason == BINDING
     assert fits.note.endswith("any more: CardInsufficientMemory")

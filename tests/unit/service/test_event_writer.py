@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
+from typing import Final, cast
 
 import pytest
 
@@ -11,18 +11,19 @@ from extender.core.kinds import NVIDIA
 from extender.core.model import Pod, PodUID
 from extender.embedded.cluster import EmbeddedCluster
 from extender.observe.pod_events import (
-    BindFailure,
     EventSettings,
+    PodEvent,
     bind_event,
     refused_event,
 )
+from extender.observe.words import BindRefusal
 from extender.service.event_writer import EventWriter
 from extender.wire.pods import PodReader
 from tests.builders import Json, pod
 
 MEMORY: Final = refused_event({"CardInsufficientMemory": 7}, {})
 MIXED: Final = refused_event({"CardInsufficientMemory": 6, "NodeLocked": 1}, {})
-LOCKED: Final = bind_event(BindFailure.NODE_LOCKED)
+LOCKED: Final = cast("PodEvent", bind_event(BindRefusal.NODE_LOCKED))
 READER: Final = PodReader(Kinds([NVIDIA]))
 
 
