@@ -71,7 +71,7 @@ class GpuExtender:
             health_port: Where to ask that, where the options have ``--metrics-listen``.
         """
         self._port = free_port()
-        self._health_port = health_port or self._port
+        self._health_port = health_port
         self._tls = tls
         scheme = "http" if tls is None else "https"
         self.url = f"{scheme}://{HOST}:{self._port}"
@@ -120,12 +120,11 @@ class GpuExtender:
             time.sleep(_POLL_SECONDS)
 
     def _is_ready(self) -> bool:
+        port = self._health_port or self._port
         connection = (
-            http.client.HTTPConnection(HOST, self._health_port, timeout=5)
+            http.client.HTTPConnection(HOST, port, timeout=5)
             if self._tls is None
-            else http.client.HTTPSConnection(
-                HOST, self._health_port, timeout=5, context=self._tls
-            )
+            else http.client.HTTPSConnection(HOST, port, timeout=5, context=self._tls)
         )
         try:
             connection.request("GET", "/readyz")
