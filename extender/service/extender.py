@@ -37,6 +37,7 @@ from extender.service.handshakes import Handshakes
 from extender.service.inspector import Inspector
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
+from extender.service.planner import Planner
 from extender.service.quota_admitter import QuotaAdmitter
 from extender.service.quota_turns import QuotaTurns
 from extender.service.waker import Waker
@@ -165,6 +166,7 @@ class Extender:
             lambda: self.reader.kinds,
             lambda node: lock_of(node, {name for name, _ in self._stuck()}),
         )
+        self.planner = Planner(self._ledger, self._nominated, monotonic)
         self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
         self._fit_counts = FitCounts(self.metrics)
         self._is_synced = False
