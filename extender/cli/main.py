@@ -8,11 +8,13 @@ from extender.cli.charge import charge
 from extender.cli.check_config import check_config
 from extender.cli.explain import explain
 from extender.cli.health import health
+from extender.cli.inspect import inspect
 from extender.cli.quota import quota
 from extender.cli.schedule import schedule
 from extender.cli.serve import serve
 from extender.cli.shadow_report import shadow_report_command
 from extender.cli.terminal import printable
+from extender.cli.what_if import what_if
 from extender.errors import ExtenderError
 
 EXIT_UNUSABLE_INPUT = 2
@@ -33,6 +35,8 @@ def cli() -> None:
 cli.add_command(serve)
 cli.add_command(schedule)
 cli.add_command(explain)
+cli.add_command(inspect)
+cli.add_command(what_if)
 cli.add_command(charge)
 cli.add_command(quota)
 cli.add_command(check_config)

@@ -33,12 +33,14 @@ from extender.service.cluster import Cluster, NodeLock
 from extender.service.decisions import Decisions
 from extender.service.event_writer import EventWriter
 from extender.service.exact import ExactPlaces
-from extender.service.explainer import Explainer
+from extender.service.explainer import Explainer, lock_of
 from extender.service.figures import show_state, show_told
 from extender.service.fit_counts import FitCounts
 from extender.service.handshakes import Handshakes
+from extender.service.inspector import Inspector
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
+from extender.service.planner import Planner
 from extender.service.quota_admitter import QuotaAdmitter
 from extender.service.quota_turns import QuotaTurns
 from extender.service.waker import Waker
@@ -163,6 +165,12 @@ class Extender:
             stuck=self._stuck,
             with_problem=self._with_problem,
         )
+        self.inspector = Inspector(
+            self._ledger,
+            lambda: self.reader.kinds,
+            lambda node: lock_of(node, {name for name, _ in self._stuck()}),
+        )
+        self.planner = Planner(self._ledger, self._nominated, monotonic)
         self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
         self._monotonic = monotonic
         self._events = EventWriter(

@@ -76,7 +76,7 @@ def _holders(
     status = pod.status.phase.value
     if pod.status.is_terminating:
         status = f"{status}, terminating"
-    runs, later = _runs(pod, standing), _later(pod, standing)
+    runs, later = phase_that_runs(pod, standing), _later(pod, standing)
     for device_uuid, usage in holding.charge.items():
         yield (
             device_uuid,
@@ -97,7 +97,7 @@ def _holders(
         )
 
 
-def _runs(pod: Pod, standing: Standing) -> str:
+def phase_that_runs(pod: Pod, standing: Standing) -> str:
     """Name the phase that counts now; empty where no init asks for a device."""
     inits = _inits(pod)
     if not inits or not any(request.inits_ask_for_devices for request in pod.asking):

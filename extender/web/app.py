@@ -22,10 +22,12 @@ from extender.web.bodies import BODIES, Bodies
 from extender.web.clients import known_clients_only
 from extender.web.errors import answer_errors
 from extender.web.explain import add_explain
+from extender.web.inspect import add_inspect
 from extender.web.local import check_local
 from extender.web.request_ids import give_ids
 from extender.web.shadow import add_shadow
 from extender.web.webhook import add_webhook
+from extender.web.what_if import add_what_if
 from extender.wire.extender_v1 import (
     ExtenderArgs,
     decode_binding_args,
@@ -106,6 +108,8 @@ def _add_metrics(app: web.Application, settings: HttpSettings) -> None:
     app.router.add_get("/debug/audit", _audit)
     app.router.add_get("/debug/log", _log_levels)
     add_explain(app, app[EXTENDER], settings.pod_limit_bytes)
+    add_inspect(app, app[EXTENDER])
+    add_what_if(app, app[EXTENDER], settings.pod_limit_bytes)
 
 
 def _add_webhook(app: web.Application, settings: HttpSettings) -> None:
