@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from extender.cli.certificate import certificate
 from extender.cli.charge import charge
 from extender.cli.check_config import check_config
 from extender.cli.quota import quota
@@ -32,6 +33,7 @@ cli.add_command(schedule)
 cli.add_command(charge)
 cli.add_command(quota)
 cli.add_command(check_config)
+cli.add_command(certificate)
 
 
 def main() -> None:

@@ -85,6 +85,13 @@ from extender.wire.label_selector import LabelSelector
     "way can read and change what is asked.",
 )
 @click.option(
+    "--plain-verbs",
+    "has_plain_verbs",
+    is_flag=True,
+    help="Serve --listen over plain HTTP although --tls-cert is given: for a "
+    "kube-scheduler in the same pod. Other addresses have TLS.",
+)
+@click.option(
     "--tls-cert",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -149,6 +156,7 @@ def serve(
     metrics_listen: str | None,
     webhook_listen: str | None,
     is_plain_allowed: bool,
+    has_plain_verbs: bool,
     tls_cert: Path | None,
     tls_key: Path | None,
     client_ca: Path | None,
@@ -204,6 +212,7 @@ def serve(
             webhook_listen=webhook_listen,
             metrics_listen=metrics_listen,
             is_plain_allowed=is_plain_allowed,
+            has_plain_verbs=has_plain_verbs,
         ),
         scheduling=scheduling,
         admission=AdmissionSettings(

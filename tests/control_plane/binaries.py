@@ -75,6 +75,14 @@ _KUBERNETES: Final = _Module(
     ldflags=f"-s -w -X {_STAMP}.gitVersion={VERSION} -X {_STAMP}.gitMajor=1 "
     f"-X {_STAMP}.gitMinor=36",
 )
+HELM_VERSION: Final = "v3.18.4"
+"""Of Helm; go.mod pins it."""
+
+_HELM: Final = _Module(
+    name="helm",
+    packages=("helm.sh/helm/v3/cmd/helm",),
+    ldflags=f"-s -w -X helm.sh/helm/v3/internal/version.version={HELM_VERSION}",
+)
 _KWOK: Final = _Module(name="kwok", packages=("sigs.k8s.io/kwok/cmd/kwok",))
 
 
@@ -115,6 +123,11 @@ def built_kwok(say: Say) -> Path:
     only, since it takes as long as half of Kubernetes.
     """
     return _built(_KWOK, say) / "kwok"
+
+
+def built_helm(say: Say) -> Path:
+    """Give helm, built as by `built`; only `make verify` needs it."""
+    return _built(_HELM, say) / "helm"
 
 
 def _built(module: _Module, say: Say) -> Path:

@@ -56,14 +56,14 @@ async def secured(plane: ControlPlane, folder: Path) -> AsyncIterator[GpuExtende
 
 @asynccontextmanager
 async def registered(api: Api, url: str, authority: bytes) -> AsyncIterator[None]:
-    """Have the API server ask for admission, as ``manifests/webhook.yaml`` says.
+    """Have the API server ask for admission, as ``manifests/base/webhook.yaml`` says.
 
     Args:
         api: As administrator.
         url: Of the webhook listener, in the place of the Service.
         authority: That signed its certificate, in PEM.
     """
-    configurations = documents("webhook.yaml")
+    configurations = documents("base/webhook.yaml")
     for configuration in configurations:
         for one in configuration["webhooks"]:
             service = one["clientConfig"].pop("service")
