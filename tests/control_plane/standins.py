@@ -39,7 +39,7 @@ async def define(api: Api) -> None:
     """Define the kinds, and wait until they are served.
 
     Raises:
-        TimeoutError: By `Api.until`, where they are not.
+        AssertionError: They are not, after a while.
     """
     for group, version, kind, plural in _KINDS:
         path = f"{_DEFINITIONS}/{plural}.{group}"
@@ -50,11 +50,11 @@ async def define(api: Api) -> None:
             content_type=APPLY,
             parameters={"fieldManager": "tests", "force": "true"},
         )
-        await api.until(path, _is_established)
+        await api.when(path, _is_established, wanted="served")
 
 
 def _is_established(definition: Json) -> bool:
-    conditions = definition.get("status", {}).get("conditions", [])
+    conditions = definition.get("status", {}).get("conditions") or []
     return any(
         each["type"] == "Established" and each["status"] == "True"
         for each in conditions
