@@ -10,10 +10,10 @@ SOAK_MINUTES ?= 20
 SOAK_SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test verify audit lint bench bench-full bench-compare bench-burst control-plane lock clean
+.PHONY: help setup run playground test verify audit lint docs docs-reference bench bench-full bench-compare bench-burst control-plane lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(READY) ## create .venv from the locked requirements
 
@@ -27,8 +27,11 @@ $(READY): requirements/dev.txt pyproject.toml
 run: setup ## serve the example cluster on 127.0.0.1:8080 (LISTEN=, CLUSTER=)
 	$(BIN)/gpu-extender serve --cluster $(CLUSTER) --listen $(LISTEN)
 
+playground: setup ## start a real control plane with example nodes and pods to try, until Ctrl-C; needs Go
+	@$(BIN)/python -m playground
+
 test: setup ## run every test, two files at a time; needs Go for Kubernetes' own code
-	$(BIN)/python -m tests.control_plane.binaries
+	$(BIN)/python -m tests.control_plane.binaries kwok
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not verify"
 
 verify: setup ## property tests and a fuzz with many more inputs, and a long soak (SOAK_MINUTES=, SOAK_SEED=); needs Go
@@ -36,7 +39,7 @@ verify: setup ## property tests and a fuzz with many more inputs, and a long soa
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest --timeout 900 tests/property
 	FUZZ_REQUESTS=20000 $(BIN)/python -m pytest --timeout 900 tests/web/test_fuzz.py
 	SOAK_MINUTES=$(SOAK_MINUTES) SOAK_SEED=$(SOAK_SEED) $(BIN)/python -m pytest tests/control_plane/soak
-	@echo "make verify ran: the property tests with 2,000 examples each; a fuzz of 20,000 requests; a soak of $(SOAK_MINUTES) minutes"
+	@echo "make verify ran: the tests that are marked so, with every command of the pages and the image's stages; the property tests with 2,000 examples each; a fuzz of 20,000 requests; a soak of $(SOAK_MINUTES) minutes"
 	@echo "not part of it: make audit, which needs the advisory data of the package index"
 
 # pip-audit passes over what has a marker for other Pythons and systems, without a word; so it
@@ -56,12 +59,21 @@ $(AUDIT)/.ready: requirements/audit.txt
 	$(AUDIT)/bin/pip install --quiet --require-hashes -r requirements/audit.txt
 	@touch $@
 
-lint: setup ## format, lint, types, import contract, spelling
+lint: setup docs ## format, lint, types, import contract, spelling, and the documentation as a site
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+
+docs: setup ## build the documentation as a site in build/site; a broken link fails it
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(BIN)/mkdocs build --strict --quiet
+
+docs-reference: setup ## write the pages and pictures of docs that are made by code
+	$(BIN)/python -m pages
+	$(BIN)/python -m tests.contract.metrics_reference
+	$(BIN)/python -m tests.monitoring.alerts
+	$(BIN)/python -m tests.monitoring.dashboard
 
 bench: setup ## measure the quick cases of everything: minutes; needs Go
 	$(BIN)/python -m benchmarks
@@ -76,7 +88,7 @@ bench-burst: setup ## time a burst of pods through the real kube-scheduler, besi
 	$(BIN)/python -m benchmarks.burst
 
 control-plane: setup ## build etcd and Kubernetes for the tests ahead of time: 5 to 15 minutes, once
-	$(BIN)/python -m tests.control_plane.binaries
+	$(BIN)/python -m tests.control_plane.binaries kwok
 
 lock: ## resolve the locked requirements again (needs uv)
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
@@ -85,6 +97,8 @@ lock: ## resolve the locked requirements again (needs uv)
 	  --custom-compile-command "make lock" pyproject.toml --group dev -o requirements/dev.txt
 	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
 	  --custom-compile-command "make lock" --group pyproject.toml:audit -o requirements/audit.txt
+	uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \
+	  --custom-compile-command "make lock" --group pyproject.toml:build -o requirements/build.txt
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

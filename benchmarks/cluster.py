@@ -97,7 +97,8 @@ def to_create(listed: Manifest) -> Manifest:
     """Turn a list of objects into one that ``kubectl create`` takes.
 
     Namespaces come first. An API server gives every object a UID and a version of its
-    own, and makes every pod Pending, but the allocations stay.
+    own, and makes every pod Pending, but the allocations stay. So pods' statuses are
+    left out: ``kubectl`` would look for the image of each container in them.
     """
     items = []
     namespaces = set()
@@ -105,7 +106,10 @@ def to_create(listed: Manifest) -> Manifest:
         metadata = dict(item["metadata"])
         for given in ("uid", "resourceVersion"):
             metadata.pop(given, None)
-        items.append({**item, "metadata": metadata})
+        created = {**item, "metadata": metadata}
+        if item["kind"] == "Pod":
+            created.pop("status", None)
+        items.append(created)
         namespaces.add(metadata.get("namespace"))
     made = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}

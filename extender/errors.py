@@ -19,6 +19,7 @@
         ├── Conflict           the object is not in the state the write needs
         ├── Gone               that resourceVersion is no longer served: list again
         ├── Forbidden          who we are, or what we may do, is not accepted
+        ├── ReadOnly           a write that this process must not send
         ├── Rejected           the request itself is not acceptable
         └── Unreachable        not carried out: no connection, or too many requests
             └── Unanswered     sent; whether it was carried out is not known
@@ -30,7 +31,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_LONGEST_VALUE: Final = 80
+LONGEST_SHOWN: Final = 80
+"""Of a value from outside, in characters, wherever it is shown."""
+
 _LONGEST_TEXT: Final = 300
 
 
@@ -96,7 +99,7 @@ class WireError(ExtenderError):
     """
 
     def __init__(self, field: str, value: object, expected: str) -> None:
-        where, wanted = _cut(field, _LONGEST_TEXT), _cut(expected, _LONGEST_TEXT)
+        where, wanted = cut(field, _LONGEST_TEXT), cut(expected, _LONGEST_TEXT)
         if value is None:
             super().__init__(f"{where}: missing or null, expected {wanted}")
         else:
@@ -120,11 +123,16 @@ def _shown(value: object) -> str:
         text = repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or digits without end
         return f"a {type(value).__name__}"
-    return _cut(text, _LONGEST_VALUE)
+    return cut(text)
 
 
-def _cut(text: str, longest: int) -> str:
-    """Shorten what a sender may make as long as it likes."""
+def cut(text: str, longest: int = LONGEST_SHOWN) -> str:
+    """Shorten what a sender may make as long as it likes.
+
+    Example:
+        >>> cut("abcdefgh", 6)
+        'abc...'
+    """
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
@@ -178,6 +186,10 @@ class Gone(ClusterError):
 
 class Forbidden(ClusterError):
     """The API server does not know us, or we lack a permission."""
+
+
+class ReadOnly(ClusterError):
+    """Nothing was sent: this process only watches the cluster."""
 
 
 class Rejected(ClusterError):

@@ -18,6 +18,7 @@ from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import Unreachable
 from extender.observe.metrics import Metrics
 from extender.service import Extender
+from extender.service.shadow import ShadowExtender
 from extender.settings import HttpSettings, Part, Settings
 from extender.web.app import PodCreator
 from extender.web.listening import served
@@ -82,6 +83,25 @@ def embed(files: Sequence[Path], settings: Settings) -> EmbeddedExtender:
     return EmbeddedExtender(cluster, extender)
 
 
+def embed_to_look(files: Sequence[Path], settings: Settings) -> Extender:
+    """Read the files as they are, and put an extender on them that is only asked.
+
+    Locks stay, and pods that wait for their devices go on to wait.
+
+    Raises:
+        SettingsError: A file cannot be used.
+    """
+    scheduling = settings.scheduling
+    cluster = EmbeddedCluster(
+        scheduling.reader(), scheduling.node_selector, plays_plugin=False
+    )
+    cluster.load(files)
+    extender = Extender(cluster, scheduling.reader(), time.time, settings)
+    cluster.listen(extender.take_in)
+    extender.mark_synced()
+    return extender
+
+
 async def serve_embedded(
     embedded: EmbeddedExtender,
     settings: Settings,
@@ -143,10 +163,9 @@ async def serve_kube(
     )
     async with ApiClient(access) as client:
         metrics = Metrics()
-        cluster = KubeCluster(
-            client, reader, settings.kube, metrics, settings.quota.lease_seconds
-        )
-        extender = Extender(cluster, reader, time.time, settings, metrics=metrics)
+        cluster = KubeCluster(client, reader, settings.kube, metrics, settings.quota)
+        kind = ShadowExtender if settings.shadow.is_on else Extender
+        extender = kind(cluster, reader, time.time, settings, metrics=metrics)
         async with _served(extender, settings.http, announce) as finish:
             await _until(
                 stop,
@@ -157,8 +176,15 @@ async def serve_kube(
             )
 
 
-async def read_once(kubeconfig: Path, settings: Settings) -> Extender:
+async def read_once(
+    kubeconfig: Path, settings: Settings, *, context: str | None = None
+) -> Extender:
     """List nodes, pods and quotas of the cluster behind an API server; write nothing.
+
+    Args:
+        kubeconfig: How to reach it.
+        settings: How to read.
+        context: Of the kubeconfig; None for its current one.
 
     Raises:
         SettingsError: The API server's address and credentials cannot be read.
@@ -169,7 +195,8 @@ async def read_once(kubeconfig: Path, settings: Settings) -> Extender:
     from extender.kube.cluster import KubeCluster  # noqa: PLC0415
 
     reader = settings.scheduling.reader()
-    async with ApiClient(await kubeconfig_access(kubeconfig)) as client:
+    access = await kubeconfig_access(kubeconfig, context)
+    async with ApiClient(access) as client:
         metrics = Metrics()
         cluster = KubeCluster(client, reader, settings.kube, metrics)
         extender = Extender(cluster, reader, time.time, settings, metrics=metrics)

@@ -121,7 +121,16 @@ class WakingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaSettings:
-    """How extenders take turns in a namespace whose quota limits devices."""
+    """How extenders take turns in a namespace whose quota limits devices.
+
+    Raises:
+        SettingsError: Waits that no Binding could ever be sent by.
+    """
+
+    lease_namespace: str = ""
+    """Where the leases are kept; must be the same for all extenders of a cluster. Empty
+    for the namespace of the pod that this runs in, and outside of any pod for
+    gpu-extender, where manifests/base/rbac.yaml gives the right to write them."""
 
     lease_seconds: float = 30.0
     """How long a lease lasts without being renewed. Where its holder was killed, so
@@ -142,15 +151,23 @@ class QuotaSettings:
     poll_seconds: float = 0.2
     """How often whoever asks for one looks whether it is there."""
 
+    def __post_init__(self) -> None:
+        # A Lease says its length in whole seconds; a bind begins while half are left.
+        if self.lease_seconds < 1 or self.send_margin_seconds >= self.lease_seconds / 2:
+            raise SettingsError(
+                f"lease_seconds {self.lease_seconds}: expected 1 or more, and more "
+                f"than twice send_margin_seconds, {self.send_margin_seconds}"
+            )
+        if self.least_seconds > self.lease_seconds:
+            raise SettingsError(
+                f"least_seconds {self.least_seconds}: expected no more than "
+                f"lease_seconds, {self.lease_seconds}"
+            )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeSettings:
     """How an API server is read."""
-
-    lease_namespace: str = ""
-    """Where the leases of `QuotaSettings` are kept; must be the same for all extenders
-    of a cluster. Empty for the namespace of the pod that this runs in, and outside of
-    any pod for kube-system, which every cluster has."""
 
     page_size: int = 500
     """Objects per page of a list. 500 pods are about 5 MB and 20 ms of decoding."""
@@ -332,6 +349,42 @@ class HttpSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObserveSettings:
+    """What metrics show."""
+
+    device_rows: int = 5_000
+    """Devices that are shown one by one at most, at seven samples each: 625 nodes of
+    eight. Where there are more, sums by node and model are shown, and where these are
+    more, by model."""
+
+    shows_hami_names: bool = False
+    """Whether figures are shown by HAMi's names, too, for dashboards that exist. They
+    name pods."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShadowSettings:
+    """How another scheduler is watched, without writing anything."""
+
+    is_on: bool = False
+    """Whether this process only watches and judges."""
+
+    look_seconds: float = 1.0
+    """How often to look at pods that are left pending."""
+
+    patience_seconds: float = 10.0
+    """How long a pending pod must fit before we say that we would have placed it. The
+    other scheduler hears of free room as we do, and needs a moment to try again."""
+
+    assignment_seconds: float = 120.0
+    """How long what was assigned counts without the pod being shown bound. Longer than
+    the other scheduler's bind lasts; HAMi's gives up after 28 s, and tries again."""
+
+    differences_kept: int = 500
+    """Of the last differences, how many are told by ``GET /shadow``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of one process."""
 
@@ -342,6 +395,8 @@ class Settings:
     waking: WakingSettings = field(default_factory=WakingSettings)
     quota: QuotaSettings = field(default_factory=QuotaSettings)
     kube: KubeSettings = field(default_factory=KubeSettings)
+    observe: ObserveSettings = field(default_factory=ObserveSettings)
+    shadow: ShadowSettings = field(default_factory=ShadowSettings)
 
     device_config: Path | None = None
     """Where the kinds of device come from; followed while serving. None for those of
@@ -350,6 +405,18 @@ class Settings:
     audit_seconds: float = 300.0
     """Between two audits. One takes about a second of a large cluster's time, in steps
     of a few milliseconds."""
+
+    def __post_init__(self) -> None:
+        """Check what settings of one topic demand of another's.
+
+        Raises:
+            SettingsError: A Binding could be carried out after its lease.
+        """
+        if self.quota.send_margin_seconds < self.kube.request_seconds:
+            raise SettingsError(
+                f"send_margin_seconds {self.quota.send_margin_seconds}: expected no "
+                f"less than request_seconds, {self.kube.request_seconds}"
+            )
 
 
 def tls_settings(

@@ -7,9 +7,12 @@ import click
 from extender.cli.certificate import certificate
 from extender.cli.charge import charge
 from extender.cli.check_config import check_config
+from extender.cli.explain import explain
+from extender.cli.health import health
 from extender.cli.quota import quota
 from extender.cli.schedule import schedule
 from extender.cli.serve import serve
+from extender.cli.shadow_report import shadow_report_command
 from extender.cli.terminal import printable
 from extender.errors import ExtenderError
 
@@ -23,17 +26,20 @@ def cli() -> None:
 
     \b
     Exit codes: 0 all well, 1 the answer is no (a pod was not placed, an
-    allocation cannot be read, a device configuration is wrong), 2 the input
-    cannot be used.
+    allocation cannot be read, a device configuration is wrong, a server does
+    not answer), 2 the input cannot be used.
     """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
 
 
 cli.add_command(serve)
 cli.add_command(schedule)
+cli.add_command(explain)
 cli.add_command(charge)
 cli.add_command(quota)
 cli.add_command(check_config)
 cli.add_command(certificate)
+cli.add_command(health)
+cli.add_command(shadow_report_command)
 
 
 def main() -> None:

@@ -1,56 +1,30 @@
 """``gpu-extender quota``: what namespaces hold, and what their quotas allow."""
 
-import asyncio
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import orjson
 from rich.table import Table
 
-from extender.cli.options import (
-    device_config_option,
-    kinds_of,
-    optional_cluster_option,
-    output_option,
-    release_option,
-)
+from extender.cli.options import output_option
+from extender.cli.source import Source, local_source_options
 from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
-from extender.core.model import Release
 from extender.core.quota_room import LimitUse, Quota, ShownKey
-from extender.runtime import embed, read_once
-from extender.settings import SchedulingSettings, Settings
 from extender.state.quotas import Quotas
 
 
 @click.command()
-@optional_cluster_option
-@click.option(
-    "--kubeconfig",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Read the cluster of this file's current context.",
-)
+@local_source_options
 @click.option(
     "-n",
     "--namespace",
     metavar="NAME",
     help="Only this one; otherwise every namespace with a quota of devices.",
 )
-@release_option
-@device_config_option
 @output_option
-def quota(
-    *,
-    cluster_files: tuple[Path, ...],
-    kubeconfig: Path | None,
-    namespace: str | None,
-    release: str,
-    device_config: Path | None,
-    output: str,
-) -> None:
+def quota(*, source: Source, namespace: str | None, output: str) -> None:
     """Show what each ResourceQuota allows of devices, and what is used of it.
 
     A key limits.RESOURCE is enforced here: its use is what the pods that the object
@@ -62,22 +36,13 @@ def quota(
       kubectl get nodes,pods,resourcequotas -A -o json > /tmp/cluster.json
       gpu-extender quota --cluster /tmp/cluster.json
     """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
-    if bool(cluster_files) is (kubeconfig is not None):
-        raise click.UsageError("give exactly one of --cluster and --kubeconfig")
     logging.basicConfig(level=logging.ERROR)  # warnings stand beside their quota
-    scheduling = SchedulingSettings(
-        kinds=kinds_of(device_config), release=Release(release)
-    )
-    settings = Settings(scheduling=scheduling)
-    if kubeconfig is None:
-        quotas = embed(cluster_files, settings).extender.ledger.quotas
-    else:
-        quotas = asyncio.run(read_once(kubeconfig, settings)).ledger.quotas
+    quotas = source.world().extender.ledger.quotas
     chosen = [
         each
         for each in quotas
         if namespace in (None, each.namespace)
-        and (each.limits or each.shown or each.warnings)
+        and (each.limits or each.shown or each.warnings or each.unreadable)
     ]
     if output == "json":
         shown = [_quota_json(each, quotas) for each in chosen]
@@ -97,6 +62,7 @@ def _quota_json(quota: Quota, quotas: Quotas) -> dict[str, object]:
             for key in quota.shown
         ],
         "warnings": list(quota.warnings),
+        "unreadable": quota.unreadable or None,
     }
 
 
@@ -104,7 +70,7 @@ def _use_json(use: LimitUse) -> dict[str, object]:
     return {
         "key": use.limit.key,
         "unit": use.limit.unit,
-        "used": use.used,
+        "used": use.known_use,
         "limit": use.limit.most,
     }
 
@@ -138,17 +104,24 @@ def _print(chosen: list[Quota], quotas: Quotas) -> None:
         for number in range(len(each.scopes)):
             text = f"{each.namespace}/{each.name} counts: {_scope_text(each, number)}"
             console.print(printable(text))
-        for warning in each.warnings:
+        for warning in _warnings(each):
             text = f"{each.namespace}/{each.name}: {warning}"
             console.print(printable(f"warning: {text}"), style="yellow")
     if any(each.shown for each in chosen):
         console.print("* counted and enforced by kube-apiserver, in its own units")
 
 
+def _warnings(quota: Quota) -> Iterator[str]:
+    if quota.unreadable:
+        yield f"cannot be read: {quota.unreadable}"
+    yield from quota.warnings
+
+
 def _lines(quota: Quota, quotas: Quotas) -> Iterator[tuple[str, str, str, str]]:
     for use in quotas.uses(quota):
         most = "unreadable" if use.limit.most is None else str(use.limit.most)
-        yield printable(use.limit.key), str(use.used), most, use.limit.unit
+        used = "unknown" if use.known_use is None else str(use.known_use)
+        yield printable(use.limit.key), used, most, use.limit.unit
     for key in quota.shown:
         yield _shown_line(key)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from extender.cli.metrics_options import metrics_options
 from extender.cli.options import (
     device_config_option,
     kinds_of,
@@ -16,6 +17,7 @@ from extender.cli.options import (
     release_option,
     scheduler_options,
 )
+from extender.cli.shadow_serve import serve_shadow
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
 from extender.core.holding import Holding
@@ -31,10 +33,12 @@ from extender.runtime import embed, run, serve_embedded, serve_kube
 from extender.service import Extender
 from extender.settings import (
     AdmissionSettings,
-    KubeSettings,
+    ObserveSettings,
     Part,
+    QuotaSettings,
     SchedulingSettings,
     Settings,
+    ShadowSettings,
     http_settings,
     tls_settings,
 )
@@ -71,6 +75,7 @@ from extender.wire.label_selector import LabelSelector
     help="Serve health and metrics here and no longer at --listen; over TLS where "
     "--tls-cert is given, and without asking for client certificates.",
 )
+@metrics_options
 @click.option(
     "--webhook-listen",
     metavar="HOST:PORT",
@@ -135,6 +140,24 @@ from extender.wire.label_selector import LabelSelector
     help="filter returns every node that fits, and scores decide; or, as HAMi's does, "
     "exactly one, by our score alone.",
 )
+@click.option(
+    "--shadow",
+    "is_shadow",
+    is_flag=True,
+    help="Watch a cluster that another scheduler, such as HAMi's, places pods in; tell "
+    "where we would decide otherwise, and write nothing. Needs --kubeconfig or "
+    "--in-cluster.",
+)
+@click.option(
+    "--shadow-patience",
+    "shadow_patience_seconds",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="With --shadow: how long a pod that is left pending must fit before it counts "
+    "as one that we would have placed.",
+)
 @scheduler_options
 @click.option(
     "--lease-namespace",
@@ -142,7 +165,7 @@ from extender.wire.label_selector import LabelSelector
     default="",
     help="Where leases are kept by which several extenders take turns in namespaces "
     "with a quota; the same for all of them. Default: that of the pod it runs in, "
-    "elsewhere kube-system.",
+    "elsewhere gpu-extender.",
 )
 @node_selector_option
 @policy_options
@@ -154,6 +177,8 @@ def serve(
     kubeconfig: Path | None,
     listen: str,
     metrics_listen: str | None,
+    metrics_device_rows: int,
+    hami_metrics: bool,
     webhook_listen: str | None,
     is_plain_allowed: bool,
     has_plain_verbs: bool,
@@ -163,6 +188,8 @@ def serve(
     client_names: tuple[str, ...],
     burst: str,
     mode: str,
+    is_shadow: bool,
+    shadow_patience_seconds: float,
     scheduler_names: tuple[str, ...],
     force_overwrite_default_scheduler: bool,
     lease_namespace: str,
@@ -192,6 +219,14 @@ def serve(
         raise click.UsageError(
             "give exactly one of --cluster, --kubeconfig and --in-cluster"
         )
+    if is_shadow and cluster_files:
+        raise click.UsageError(
+            "--shadow watches another scheduler: give --kubeconfig or --in-cluster"
+        )
+    if is_shadow and webhook_listen is not None:
+        raise click.UsageError(
+            "--webhook-listen: a shadow changes no pod, and has no webhooks"
+        )
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
@@ -219,9 +254,18 @@ def serve(
             scheduler_names=scheduler_names,
             force_overwrite_default_scheduler=force_overwrite_default_scheduler,
         ),
-        kube=KubeSettings(lease_namespace=lease_namespace),
+        quota=QuotaSettings(lease_namespace=lease_namespace),
+        observe=ObserveSettings(
+            device_rows=metrics_device_rows, shows_hami_names=hami_metrics
+        ),
+        shadow=ShadowSettings(
+            is_on=is_shadow, patience_seconds=shadow_patience_seconds
+        ),
         device_config=device_config,
     )
+    if is_shadow:
+        serve_shadow(kubeconfig, settings)
+        return
     if not cluster_files:
         run(serve_kube(kubeconfig, settings, _announce_kube, _echo_summary))
         return

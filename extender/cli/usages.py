@@ -13,10 +13,10 @@ from extender.core.model import (
     Container,
     ContainerUsage,
     DeviceUUID,
-    Lifetime,
     Usage,
 )
-from extender.core.phases import Phase, phases
+from extender.core.phases import phases
+from extender.verbs.pod_phases import phase_name
 
 
 def usage_json(usage: Usage) -> dict[str, int]:
@@ -29,19 +29,6 @@ def devices_of(containers: Iterable[ContainerUsage]) -> list[DeviceUUID]:
     return list(
         dict.fromkeys(uuid for each in containers for uuid in (*each.held, *each.kept))
     )
-
-
-def phase_name(phase: Phase, containers: Sequence[Container]) -> str:
-    """Name a phase after its init, and the sidecars that run beside it."""
-    if phase.init_index is None:
-        return "steady: sidecars + apps"
-    name = containers[phase.init_index].name
-    beside = [
-        container.name
-        for container in containers[: phase.init_index]
-        if container.lifetime is Lifetime.SIDECAR
-    ]
-    return printable(" + ".join([f"init {name}", *beside]))
 
 
 def phases_json(
@@ -85,7 +72,7 @@ def phase_table(
     table.add_column("cores %", justify="right")
     for number, phase in enumerate(phases(usages)):
         held = phase.held.get(device_uuid, NOTHING)
-        name = phase_name(phase, containers)
+        name = printable(phase_name(phase.init_index, containers))
         if phase.init_index is not None and number < released_inits:
             name = f"{name} (over)"
         table.add_row(name, *_numbers(held))

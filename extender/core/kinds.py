@@ -317,13 +317,6 @@ class Kind:
         return _NO_MEMORY.isdisjoint(self.rules)
 
     @property
-    def kubelet_resources(self) -> tuple[str, ...]:
-        """Resources that kubelet has device ids of; kube-scheduler counts them."""
-        if RequestRule.COUNT_OR_CORES in self.rules and self.core_resource is not None:
-            return (self.count_resource, self.core_resource)
-        return (self.count_resource,)
-
-    @property
     def unit_mib(self) -> int:
         """MiB that one of `memory_resource` is."""
         return max(self.memory_factor, 1)

@@ -421,6 +421,25 @@ class PodRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Placing:
+    """What a scheduler has written of an unbound pod's place; no charge by itself.
+
+    Attributes:
+        node_name: Where its annotations put it, as HAMi's filter writes them.
+        at: When, as the scheduler spells it: another text is another choice.
+        refusal: Why it is unschedulable, in the scheduler's words; None where it is not
+            said to be.
+    """
+
+    node_name: NodeName | None = None
+    at: str = ""
+    refusal: str | None = None
+
+
+NOT_PLACED: Final = Placing()
+
+
+@dataclass(frozen=True, slots=True)
 class Pod:
     """A pod as the API shows it, reduced to what decides.
 
@@ -444,6 +463,7 @@ class Pod:
             from another pod, or of a bind that failed. None of them is its own.
         quota_traits: Tell which quotas of its namespace count it.
         scheduler_name: Who shall place it; empty where it does not say.
+        placing: What a scheduler has written of its place while it is unbound.
     """
 
     uid: PodUID
@@ -463,6 +483,7 @@ class Pod:
     leftovers: tuple[str, ...] = ()
     quota_traits: QuotaTraits = PLAIN_QUOTA_TRAITS
     scheduler_name: str = ""
+    placing: Placing = NOT_PLACED
 
     @property
     def full_name(self) -> str:

@@ -114,14 +114,25 @@ def node_scores(cards: Cards, peak: Int64s, policy: Policy) -> Int64s:
         One card of 10 slots, 1000 MiB and 100 percent with 5 slots, 500 MiB and 50
         percent in use after placement: x = 1.5, so both policies give round(5.5) = 6.
     """
-    totals = peak.sum(axis=1)
-    capacities = cards.capacity.sum(axis=1)
-    use = np.clip(_ratio(totals, capacities).sum(axis=0), 0.0, float(DIMENSIONS))
+    use = np.clip(use_ratios(cards, peak).sum(axis=0), 0.0, float(DIMENSIONS))
     wanted = use if policy is Policy.BINPACK else DIMENSIONS - use
     scores: Int64s = np.floor(
         1.0 + (BEST_SCORE - 1) * wanted / DIMENSIONS + 0.5 + _ROUNDING_ERROR
     ).astype(np.int64)
     return scores
+
+
+def use_ratios(cards: Cards, peak: Int64s) -> Floats:
+    """Tell which parts of its slots, memory and cores each node has in use.
+
+    Args:
+        cards: The cards.
+        peak: int64 (3, W, N); what is in use, or will be.
+
+    Returns:
+        float64 (3, N); 0 in a dimension of which the node has none.
+    """
+    return _ratio(peak.sum(axis=1), cards.capacity.sum(axis=1))
 
 
 class Burst(StrEnum):

@@ -19,7 +19,6 @@ from dataclasses import replace
 from typing import Final
 
 from extender.core.model import (
-    MAX_INT32,
     NOTHING,
     Allocation,
     ContainerRequest,
@@ -31,6 +30,7 @@ from extender.core.model import (
     Usage,
 )
 from extender.core.phases import container_usages, phases
+from extender.core.quota_room import UNLIMITED
 
 _ALL_CARDS: Final = DeviceUUID("")
 """Stands for all cards of a container: a quota does not tell them apart."""
@@ -38,8 +38,9 @@ _ALL_CARDS: Final = DeviceUUID("")
 QuotaCharges = Mapping[KindWord, Usage]
 """What a pod is charged, by kind; a kind that it holds nothing of is absent."""
 
-UNKNOWN: Final = MAX_INT32
-"""Counts for an amount that cannot be told: more than any limit has room for."""
+UNKNOWN: Final = UNLIMITED + 1
+"""Counts for an amount that cannot be told: more than the largest limit, whatever is
+known beside it."""
 
 
 def quota_charge(

@@ -11,6 +11,10 @@ from extender.core.model import KindWord, Usage
 from extender.core.quota_scopes import QuotaTraits, ScopeRequirement
 from extender.core.reasons import Reason
 
+UNLIMITED: Final = 2**62
+"""More than any pod needs, and the largest limit that is read; a 64-bit sum of it and
+a need does not overflow."""
+
 
 class QuotaDimension(StrEnum):
     """What a key of a quota counts."""
@@ -113,6 +117,9 @@ class Quota:
         limits: What is enforced here.
         shown: What is only shown.
         warnings: What of the object is not done as it says.
+        unreadable: Why what the API shows cannot be read; empty where it can. The rest
+            is then what was read last, or else what of it can be: see
+            `extender.wire.resource_quota.read_quota_remains`.
     """
 
     namespace: str
@@ -121,6 +128,7 @@ class Quota:
     limits: tuple[QuotaLimit, ...] = ()
     shown: tuple[ShownKey, ...] = ()
     warnings: tuple[str, ...] = ()
+    unreadable: str = ""
 
     def matches(self, traits: QuotaTraits) -> bool:
         """Tell whether a pod of the namespace is counted."""
@@ -151,7 +159,8 @@ class Shortage:
         name, limit = f"quota {self.quota_name}: {self.limit.key}", self.limit
         if limit.most is None:
             return f"{name}: {limit.problem}"
-        held = f"{self.used} of {limit.most} {limit.unit} used"
+        used = self.used if self.used <= UNLIMITED else "an unknown amount"
+        held = f"{used} of {limit.most} {limit.unit} used"
         text = f"{name}: needs {self.needed}, {held}"
         if not self.waiting:
             return text
@@ -181,9 +190,10 @@ class LimitUse:
     used: int
     waiting: int = 0
 
-
-UNLIMITED: Final = 2**62
-"""More than any pod needs; a 64-bit sum of it and a need does not overflow."""
+    @property
+    def known_use(self) -> int | None:
+        """What is used, for showing; None where an amount of it cannot be told."""
+        return self.used if self.used <= UNLIMITED else None
 
 
 @dataclass(frozen=True, slots=True)

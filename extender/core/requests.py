@@ -19,11 +19,32 @@ from extender.core.phases import effective_usage
 from extender.core.request_rules import REQUEST_RULES, Asking
 from extender.errors import BadQuantity
 
+MOST_CONTAINERS: Final = 256
+"""Of a pod that asks for devices, inits among them. Kubernetes knows no bound but the
+size of the object, which is some 7,000. Each is looked at several times while nothing
+else is answered: 0.1 ms at admission, 0.3 ms in filter at 5,000 nodes."""
+
 _MOST_PERCENT: Final = 100
 _MIB_OF_8_GIB: Final = 8 * 1024
 
 _ANY_DEVICE_ID: Final = DeviceUUID("")
 """Stands for all device ids of a node: kubelet's count does not tell them apart."""
+
+
+def too_many_containers(count: int) -> str | None:
+    """Tell that a pod has more containers than are looked at; None where not.
+
+    Example:
+        >>> too_many_containers(256)
+        >>> too_many_containers(300)
+        '300 containers are more than 256, the most of a pod that asks for devices'
+    """
+    if count <= MOST_CONTAINERS:
+        return None
+    return (
+        f"{count} containers are more than {MOST_CONTAINERS}, the most of a pod that "
+        "asks for devices"
+    )
 
 
 def container_request(

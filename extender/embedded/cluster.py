@@ -12,7 +12,14 @@ import orjson
 from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.core.quota_room import Quota
 from extender.embedded.documents import objects_in
-from extender.errors import BadObject, Conflict, Described, NotFound, SettingsError
+from extender.errors import (
+    BadObject,
+    Conflict,
+    Described,
+    NotFound,
+    SettingsError,
+    Unreachable,
+)
 from extender.service import Binding, NodeLock, Turn
 from extender.state.events import Event, NodeSeen, PodSeen, QuotaSeen
 from extender.wire.allocation import PHASE_ANNOTATION, PHASE_SERVED, served_rows
@@ -43,8 +50,21 @@ class EmbeddedCluster:
     """
 
     def __init__(
-        self, reader: PodReader, node_selector: LabelSelector = EVERYTHING
+        self,
+        reader: PodReader,
+        node_selector: LabelSelector = EVERYTHING,
+        *,
+        plays_plugin: bool = True,
     ) -> None:
+        """Start empty.
+
+        Args:
+            reader: Reads pods and nodes.
+            node_selector: Which nodes are scheduled.
+            plays_plugin: Whether pods are bound here, and served at once. Else locks,
+                and pods that wait for their devices, are shown as the files have them.
+        """
+        self._plays_plugin = plays_plugin
         self._reader = reader
         self._node_selector = node_selector
         self._node_objects: dict[str, JsonObject] = {}
@@ -81,7 +101,11 @@ class EmbeddedCluster:
                 if node.name in self._nodes:
                     raise Conflict(f"node {node.name} is there twice")
                 # A lock is between a live scheduler and a live plugin; here is neither.
-                self._nodes[node.name] = replace(node, lock=None, own_locks=())
+                self._nodes[node.name] = (
+                    replace(node, lock=None, own_locks=())
+                    if self._plays_plugin
+                    else node
+                )
                 self._node_objects[node.name] = obj
             case "Pod":
                 self._add(obj)
@@ -167,11 +191,15 @@ class EmbeddedCluster:
         """Read a pod; see `extender.service.Cluster`."""
         return self._kept(namespace, name).pod
 
-    async def bind(self, binding: Binding) -> None:
+    async def bind(
+        self, binding: Binding, may_send: Callable[[], bool] = lambda: True
+    ) -> None:
         """Bind a pod, and serve its rows as the node's device plugin would.
 
         See `extender.service.Cluster`.
         """
+        if not may_send():
+            raise Unreachable("not sent, it would come too late")
         kept = self._kept(binding.namespace, binding.name)
         obj, pod = kept.obj, kept.pod
         if pod.uid != binding.uid:
@@ -200,7 +228,8 @@ class EmbeddedCluster:
 
     def _read(self, obj: JsonObject) -> Pod:
         """Read a pod; the device plugin that is played here is never behind."""
-        return replace(self._reader.read(obj), is_unserved=False)
+        pod = self._reader.read(obj)
+        return replace(pod, is_unserved=False) if self._plays_plugin else pod
 
     async def pods_on(
         self, node_name: NodeName, since: str, most_seconds: float

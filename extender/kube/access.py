@@ -75,8 +75,8 @@ def _proxy_of(url: str) -> str | None:
     return getproxies().get(parts.scheme)
 
 
-async def kubeconfig_access(file: Path) -> Access:
-    """Read a kubeconfig, its current context.
+async def kubeconfig_access(file: Path, context: str | None = None) -> Access:
+    """Read a kubeconfig: a context by its name, or else the current one.
 
     Tokens, token files, exec plugins, OIDC and client certificates are honoured as
     kubernetes-asyncio does. The file is never written.
@@ -88,6 +88,7 @@ async def kubeconfig_access(file: Path) -> Access:
     async def load(configuration: Configuration) -> None:
         await load_kube_config(
             config_file=str(file),
+            context=context,
             client_configuration=configuration,
             persist_config=False,
         )

@@ -1,7 +1,7 @@
 """Requests to the API server; the only place where a status becomes an error."""
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Final, Self
@@ -23,6 +23,8 @@ from extender.errors import (
 from extender.kube.access import Access
 from extender.kube.connections import connector
 from extender.kube.lines import json_lines
+from extender.observe.metrics import Metrics
+from extender.observe.words import ApiOutcome
 from extender.wire.objects import JsonObject
 
 JSON: Final = "application/json"
@@ -47,6 +49,15 @@ _ERROR_OF: Final[Mapping[int, type[ClusterError]]] = {
     410: Gone,
     429: Unreachable,
 }
+_OUTCOME_OF: Final[Mapping[type[ClusterError], ApiOutcome]] = {
+    Conflict: ApiOutcome.CONFLICT,
+    Forbidden: ApiOutcome.FORBIDDEN,
+    Gone: ApiOutcome.GONE,
+    NotFound: ApiOutcome.NOT_FOUND,
+    Rejected: ApiOutcome.REJECTED,
+    Unanswered: ApiOutcome.UNANSWERED,
+    Unreachable: ApiOutcome.UNREACHABLE,
+}
 _UNAUTHORIZED: Final = 401
 _FIRST_ERROR: Final = 400
 _FIRST_SERVER_ERROR: Final = 500
@@ -58,6 +69,15 @@ class ApiClient:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._open_session: aiohttp.ClientSession | None = None
+        self._metrics: Metrics | None = None
+
+    def count_in(self, metrics: Metrics) -> None:
+        """Count requests from now on."""
+        self._metrics = metrics
+
+    def _count(self, method: str, outcome: ApiOutcome) -> None:
+        if self._metrics is not None:
+            self._metrics.api_requests.labels(method, outcome).inc()
 
     async def __aenter__(self) -> Self:
         self._open_session = aiohttp.ClientSession(
@@ -97,9 +117,27 @@ class ApiClient:
         """
         return await self._request("GET", path, seconds, query=query, accept=accept)
 
-    async def post(self, path: str, body: JsonObject, *, seconds: float) -> JsonObject:
-        """Create an object; as `get`."""
-        return await self._request("POST", path, seconds, body=body)
+    async def post(
+        self,
+        path: str,
+        body: JsonObject,
+        *,
+        seconds: float,
+        may_send: Callable[[], bool] = lambda: True,
+    ) -> JsonObject:
+        """Create an object; as `get`.
+
+        Args:
+            path: As for `get`.
+            body: The object.
+            seconds: As for `get`.
+            may_send: Asked last of all, as this process may have stood still; where it
+                says no, nothing is sent.
+
+        Raises:
+            ClusterError: As `get`; `Unreachable` where it was not sent.
+        """
+        return await self._request("POST", path, seconds, body=body, may_send=may_send)
 
     async def patch(self, path: str, body: JsonObject, *, seconds: float) -> JsonObject:
         """Merge into an object; as `get`."""
@@ -141,6 +179,36 @@ class ApiClient:
         body: JsonObject | None = None,
         content_type: str = JSON,
         accept: str = JSON,
+        may_send: Callable[[], bool] = lambda: True,
+    ) -> JsonObject:
+        try:
+            answer = await self._answered(
+                method,
+                path,
+                seconds,
+                query=query,
+                body=body,
+                content_type=content_type,
+                accept=accept,
+                may_send=may_send,
+            )
+        except ClusterError as error:
+            self._count(method, _OUTCOME_OF.get(type(error), ApiOutcome.REJECTED))
+            raise
+        self._count(method, ApiOutcome.OK)
+        return answer
+
+    async def _answered(
+        self,
+        method: str,
+        path: str,
+        seconds: float,
+        *,
+        query: Mapping[str, str] | None,
+        body: JsonObject | None,
+        content_type: str,
+        accept: str,
+        may_send: Callable[[], bool],
     ) -> JsonObject:
         limits = aiohttp.ClientTimeout(total=seconds)
         async with self._answer(
@@ -151,6 +219,7 @@ class ApiClient:
             body=body,
             content_type=content_type,
             accept=accept,
+            may_send=may_send,
         ) as answer:
             value = orjson.loads(await answer.read())
             if not isinstance(value, dict):
@@ -168,12 +237,15 @@ class ApiClient:
         body: JsonObject | None = None,
         content_type: str = JSON,
         accept: str = JSON,
+        may_send: Callable[[], bool] = lambda: True,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request; what goes wrong until its answer is used up is translated."""
         headers = {**await self._access.headers(), "Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
         what = f"{method} {path}"
+        if not may_send():
+            raise Unreachable(f"{what}: not sent, it would come too late")
         try:
             async with self._session().request(
                 method,

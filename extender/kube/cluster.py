@@ -23,6 +23,7 @@ from extender.kube.intake import Intake, NodeIntake, PodIntake, QuotaIntake
 from extender.kube.labels import DueLabels
 from extender.kube.leases import NamespaceLeases
 from extender.observe.metrics import Metrics
+from extender.observe.read import WATCH_SILENCE_SECONDS
 from extender.service import Binding, Extender, NodeLock, Turn
 from extender.settings import KubeSettings, QuotaSettings
 from extender.wire.lock import LOCK_ANNOTATION, own_lock_value
@@ -48,6 +49,11 @@ _LABEL_WRITES_AT_ONCE: Final = 8
 _MOST_RELEASE_TRIES: Final = 5
 """A node changes under a release about as often as its kubelet writes a status."""
 
+_QUOTA: Final = QuotaSettings()
+
+_LEASE_NAMESPACE: Final = "gpu-extender"
+"""That of the manifests."""
+
 
 class KubeCluster:
     """Reads and writes of a bind; see `extender.service.Cluster`.
@@ -62,10 +68,11 @@ class KubeCluster:
         reader: PodReader,
         settings: KubeSettings,
         metrics: Metrics,
-        lease_seconds: float = QuotaSettings().lease_seconds,
+        quota: QuotaSettings = _QUOTA,
     ) -> None:
         self._client = client
         self._metrics = metrics
+        client.count_in(metrics)
         self._again: list[asyncio.Event] = []
         self._labels = DueLabels()
         self._label_writes = asyncio.Semaphore(_LABEL_WRITES_AT_ONCE)
@@ -86,8 +93,8 @@ class KubeCluster:
         self._pod_intake: PodIntake | None = None
         self._leases = NamespaceLeases(
             client,
-            settings.lease_namespace or own_namespace() or "kube-system",
-            lease_seconds,
+            quota.lease_namespace or own_namespace() or _LEASE_NAMESPACE,
+            quota.lease_seconds,
             self._seconds,
         )
 
@@ -103,10 +110,8 @@ class KubeCluster:
         self._pod_intake = pods
         feeds = self._feeds
         self._metrics.show(
-            "watch_silence_seconds",
-            "Since a watch was heard of; bookmarks come about once a minute.",
+            WATCH_SILENCE_SECONDS,
             lambda: {name: feed.silence_seconds for name, feed in feeds.items()},
-            "collection",
         )
 
         async def pass_on(name: str, intake: Intake) -> None:
@@ -250,7 +255,9 @@ class KubeCluster:
         except WireError as error:
             return self._reader.read_bound_remains(obj, str(error))
 
-    async def bind(self, binding: Binding) -> None:
+    async def bind(
+        self, binding: Binding, may_send: Callable[[], bool] = lambda: True
+    ) -> None:
         """Write a Binding: node, annotations and labels in one, for this UID only."""
         metadata: JsonObject = {
             "name": binding.name,
@@ -270,7 +277,9 @@ class KubeCluster:
         path = _pod_path(binding.namespace, binding.name) + "/binding"
         self._labels.expect(binding)
         try:
-            await self._client.post(path, body, seconds=self._seconds)
+            await self._client.post(
+                path, body, seconds=self._seconds, may_send=may_send
+            )
         except (Unanswered, Conflict):
             raise  # it may have been carried out, by this request or one before
         except ExtenderError:

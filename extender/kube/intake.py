@@ -2,12 +2,16 @@
 
 import logging
 from contextlib import suppress
+from dataclasses import replace
+from typing import Final, Generic, TypeVar
 
 from extender.core.model import NodeName, Pod, PodUID
+from extender.core.quota_room import Quota
 from extender.errors import WireError
 from extender.kube.feed import ListBegins, ListEnds, News, Removed, Shown
 from extender.service import Extender
 from extender.state.events import (
+    ListTaken,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -18,12 +22,19 @@ from extender.state.events import (
 )
 from extender.wire.objects import as_object, name_at, object_at, optional_text_at
 from extender.wire.plain_pods import is_plain
+from extender.wire.resource_quota import read_quota_remains
 
 _log = logging.getLogger(__name__)
 
+Name = TypeVar("Name")
 
-class NodeIntake:
-    """Nodes to events; an object that cannot be read changes nothing.
+_AS_READ_LAST: Final = "it counts as it was read last"
+
+
+class _NamedIntake(Generic[Name]):
+    """Objects that stay known by name until they are gone, one event at a time.
+
+    What a whole list does not show any more is gone, whatever event was missed.
 
     Attributes:
         unreadable: How many objects could not be read.
@@ -32,7 +43,7 @@ class NodeIntake:
 
     def __init__(self, extender: Extender) -> None:
         self._extender = extender
-        self._listed: set[NodeName] | None = None
+        self._listed: set[Name] | None = None
         self.unreadable = 0
         self.is_listed = False
 
@@ -42,21 +53,46 @@ class NodeIntake:
             case ListBegins():
                 self._listed = set()
             case ListEnds():
-                for name in set(self._extender.ledger.nodes) - (self._listed or set()):
-                    self._extender.take_in(NodeGone(name))
+                for lost in sorted(self._known() - (self._listed or set()), key=str):
+                    self._forget(lost)
                 self._listed = None
                 self.is_listed = True
             case Shown(obj):
-                self._see(obj)
+                name = self._name_of(obj)
+                if name is not None and self._listed is not None:
+                    self._listed.add(name)
+                self._see(obj, name)
             case Removed(obj):
-                gone = _node_name(obj)
+                gone = self._name_of(obj)
                 if gone is not None:
-                    self._extender.take_in(NodeGone(gone))
+                    self._forget(gone)
 
-    def _see(self, obj: object) -> None:
-        name = _node_name(obj)
-        if name is not None and self._listed is not None:
-            self._listed.add(name)
+    def _known(self) -> set[Name]:
+        raise NotImplementedError
+
+    def _name_of(self, obj: object) -> Name | None:
+        raise NotImplementedError
+
+    def _see(self, obj: object, name: Name | None) -> None:
+        raise NotImplementedError
+
+    def _forget(self, name: Name) -> None:
+        raise NotImplementedError
+
+
+class NodeIntake(_NamedIntake[NodeName]):
+    """Nodes to events; an object that cannot be read changes nothing."""
+
+    def _known(self) -> set[NodeName]:
+        return set(self._extender.ledger.nodes)
+
+    def _name_of(self, obj: object) -> NodeName | None:
+        with suppress(WireError):
+            metadata = object_at(as_object(obj, "node"), "metadata", "node")
+            return NodeName(name_at(metadata, "name", "metadata"))
+        return None
+
+    def _see(self, obj: object, name: NodeName | None) -> None:
         try:
             node = self._extender.read_node(obj)
         except Exception as error:  # noqa: BLE001 - see _report
@@ -67,6 +103,9 @@ class NodeIntake:
             if node.warnings and (known is None or known.warnings != node.warnings):
                 _log.warning("node %s: %s", name, "; ".join(node.warnings))
             self._extender.take_in(NodeSeen(node))
+
+    def _forget(self, name: NodeName) -> None:
+        self._extender.take_in(NodeGone(name))
 
 
 class PodIntake:
@@ -175,6 +214,7 @@ class PodIntake:
         changed.sort(key=lambda change: change[0])
         for _, name, pod in changed:
             self._apply(name, pod.uid, pod)
+        self._extender.take_in(ListTaken())
 
     def _read(self, obj: object, name: str, known: PodUID | None) -> Pod | None:
         """Read a pod; where that fails, what holds its node as it was held before."""
@@ -204,56 +244,53 @@ class PodIntake:
             self._extender.take_in(PodGone(uid))
 
 
-class QuotaIntake:
-    """ResourceQuotas to events; an object that cannot be read changes nothing.
+class QuotaIntake(_NamedIntake[tuple[str, str]]):
+    """ResourceQuotas to events; one that cannot be read never lifts a limit.
 
-    A quota is replaced in one event, so that it never stops to limit in between. One
-    that a list does not show any more is gone, whatever event was missed.
-
-    Attributes:
-        unreadable: How many objects could not be read.
-        is_listed: Whether a whole list was applied.
+    What was read last goes on to count; where nothing was, what can be read of it. A
+    quota is replaced in one event, so that it never stops to limit in between.
     """
 
     def __init__(self, extender: Extender) -> None:
-        self._extender = extender
-        self._known: set[tuple[str, str]] = set()
-        self._listed: set[tuple[str, str]] | None = None
-        self.unreadable = 0
-        self.is_listed = False
+        super().__init__(extender)
+        self._never_read: set[tuple[str, str]] = set()
 
-    def take(self, news: News) -> None:
-        """Apply what a feed tells."""
-        match news:
-            case ListBegins():
-                self._listed = set()
-            case ListEnds():
-                for name in sorted(self._known - (self._listed or set())):
-                    self._forget(name)
-                self._listed = None
-                self.is_listed = True
-            case Shown(obj):
-                self._see(obj)
-            case Removed(obj):
-                gone = _quota_name(obj)
-                if gone is not None:
-                    self._forget(gone)
+    def _known(self) -> set[tuple[str, str]]:
+        quotas = self._extender.ledger.quotas
+        return {(each.namespace, each.name) for each in quotas}
 
-    def _see(self, obj: object) -> None:
-        name = _quota_name(obj)
-        if name is not None and self._listed is not None:
-            self._listed.add(name)
+    def _name_of(self, obj: object) -> tuple[str, str] | None:
+        with suppress(WireError):
+            metadata = object_at(as_object(obj, "resourcequota"), "metadata", "quota")
+            namespace = optional_text_at(metadata, "namespace", "metadata") or "default"
+            return namespace, name_at(metadata, "name", "metadata")
+        return None
+
+    def _see(self, obj: object, name: tuple[str, str] | None) -> None:
         try:
             quota = self._extender.read_quota(obj)
         except Exception as error:  # noqa: BLE001 - see _report
             self.unreadable += 1
             _report(f"resourcequota {name}", error)
+            if name is None:
+                return
+            quota = self._as_far_as_known(obj, name, str(error))
         else:
-            self._known.add((quota.namespace, quota.name))
-            self._extender.take_in(QuotaSeen(quota))
+            self._never_read.discard((quota.namespace, quota.name))
+        self._extender.take_in(QuotaSeen(quota))
+
+    def _as_far_as_known(
+        self, obj: object, name: tuple[str, str], problem: str
+    ) -> Quota:
+        namespace, own = name
+        for former in self._extender.ledger.quotas.of(namespace):
+            if former.name == own and name not in self._never_read:
+                return replace(former, unreadable=f"{problem}; {_AS_READ_LAST}")
+        self._never_read.add(name)
+        return read_quota_remains(obj, self._extender.reader.kinds, problem)
 
     def _forget(self, name: tuple[str, str]) -> None:
-        self._known.discard(name)
+        self._never_read.discard(name)
         self._extender.take_in(QuotaGone(*name))
 
 
@@ -278,26 +315,11 @@ def _report(what: str, error: Exception) -> None:
     )
 
 
-def _node_name(obj: object) -> NodeName | None:
-    with suppress(WireError):
-        metadata = object_at(as_object(obj, "node"), "metadata", "node")
-        return NodeName(name_at(metadata, "name", "metadata"))
-    return None
-
-
 def _pod_name(obj: object) -> str | None:
     with suppress(WireError):
         metadata = object_at(as_object(obj, "pod"), "metadata", "pod")
         namespace = optional_text_at(metadata, "namespace", "metadata") or "default"
         return f"{namespace}/{name_at(metadata, 'name', 'metadata')}"
-    return None
-
-
-def _quota_name(obj: object) -> tuple[str, str] | None:
-    with suppress(WireError):
-        metadata = object_at(as_object(obj, "resourcequota"), "metadata", "quota")
-        namespace = optional_text_at(metadata, "namespace", "metadata") or "default"
-        return namespace, name_at(metadata, "name", "metadata")
     return None
 
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from extender.errors import NotFound, WireError
+from extender.errors import Forbidden, NotFound, WireError
 from extender.kube.client import ApiClient, path_of
 from extender.kube.feed import items_of
 from extender.service import Turn
@@ -35,6 +35,7 @@ class NamespaceLeases:
             seconds: Longest read or write.
         """
         self._client = client
+        self._kept_in = kept_in
         self._path = path_of(
             "apis", "coordination.k8s.io", "v1", "namespaces", kept_in, "leases"
         )
@@ -81,7 +82,15 @@ class NamespaceLeases:
                 "metadata": metadata,
                 "spec": spec,
             }
-            written = await self._client.post(self._path, body, seconds=self._seconds)
+            try:
+                written = await self._client.post(
+                    self._path, body, seconds=self._seconds
+                )
+            except (Forbidden, NotFound) as error:
+                raise type(error)(
+                    f"{error}; leases of namespaces with a quota are kept in namespace "
+                    f"{self._kept_in} (--lease-namespace)"
+                ) from error
         else:
             path = self._path + path_of(_NAME + namespace)
             metadata["resourceVersion"] = seen.version

@@ -1,12 +1,20 @@
 """The metrics of one process.
 
-Names follow Prometheus' conventions: the unit at the end, ``_total`` for counters.
+Names follow Prometheus' conventions: the unit at the end, ``_total`` for counters. What
+each is stands in `extender.observe.counted`, `read`, `devices` and `hami`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
@@ -15,116 +23,127 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from extender.observe import counted
+from extender.observe.exposition import Steps
+from extender.observe.spec import MetricSpec, MetricType
+from extender.observe.timing import Timing, VerbCounts
+from extender.observe.words import Verb
+
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 
-_PREFIX: Final = "gpu_extender"
-_LAG_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+# A second series beside each counter and histogram, which nobody looks at.
+disable_created_metrics()  # type: ignore[no-untyped-call]
+
+Read = Callable[[], Mapping[str, float] | Mapping[tuple[str, ...], float]]
+"""Gives the value for each value of the label, or of several; the label's value is
+ignored where there is no label."""
 
 
 class Metrics:
-    """Counters and histograms; each has its registry, so that tests do not share it."""
+    """Counters and histograms; each has its registry, so that tests do not share it.
+
+    Each set of labels that is known ahead is shown from the start, as 0: what was not
+    there before has no increase.
+    """
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self.audits = Counter(
-            f"{_PREFIX}_audits",
-            "Times that all totals were recomputed from the pods.",
-            registry=self._registry,
+        self._steps: list[Callable[[], Steps]] = []
+        ProcessCollector(registry=self._registry)
+        self._verbs = VerbCounts(
+            self._counter(counted.VERB_REQUESTS),
+            self._histogram(counted.VERB_SECONDS),
+            self._histogram(counted.STAGE_SECONDS),
         )
-        self.audit_differences = Counter(
-            f"{_PREFIX}_audit_differences",
-            "Pods and nodes whose totals were not what the pods add up to.",
-            registry=self._registry,
-        )
-        self.lists = Counter(
-            f"{_PREFIX}_lists",
-            "Whole lists read from the API server.",
-            ["collection"],
-            registry=self._registry,
-        )
-        self.watch_events = Counter(
-            f"{_PREFIX}_watch_events",
-            "Events that watches told, bookmarks apart.",
-            ["collection"],
-            registry=self._registry,
-        )
-        self.watch_lag_seconds = Histogram(
-            f"{_PREFIX}_watch_lag_seconds",
-            "From the API server's answer to a Binding until the watch shows the pod "
-            "bound.",
-            buckets=_LAG_SECONDS,
-            registry=self._registry,
-        )
-        self.binds = Counter(
-            f"{_PREFIX}_binds",
-            "Binds by outcome.",
-            ["outcome"],
-            registry=self._registry,
-        )
-        self.admissions = Counter(
-            f"{_PREFIX}_admissions",
-            "Answers to the API server about new pods, by outcome.",
-            ["outcome"],
-            registry=self._registry,
-        )
-        self.woken_pods = Counter(
-            f"{_PREFIX}_woken_pods",
-            "Refused pods that were touched so that kube-scheduler tries them again.",
+        self.fit_nodes = self._counter(counted.FIT_NODES)
+        self.fit_refusals = self._counter(counted.FIT_REFUSALS)
+        self.binds = self._counter(counted.BINDS)
+        self.bind_refusals = self._counter(counted.BIND_REFUSALS)
+        self.lock_wait_seconds = self._histogram(counted.LOCK_WAIT_SECONDS)
+        self.turn_wait_seconds = self._histogram(counted.TURN_WAIT_SECONDS)
+        self.audits = self._counter(counted.AUDITS)
+        self.audit_differences = self._counter(counted.AUDIT_DIFFERENCES)
+        self.lists = self._counter(counted.LISTS)
+        self.watch_events = self._counter(counted.WATCH_EVENTS)
+        self.watch_lag_seconds = self._histogram(counted.WATCH_LAG_SECONDS)
+        self.admissions = self._counter(counted.ADMISSIONS)
+        self.woken_pods = self._counter(counted.WOKEN_PODS)
+        self.device_config_reads = self._counter(counted.DEVICE_CONFIG_READS)
+        self.api_requests = self._counter(counted.API_REQUESTS)
+        self.loop_lag_seconds = self._histogram(counted.LOOP_LAG_SECONDS)
+        self.certificate_end = Gauge(
+            counted.CERTIFICATE_END.scraped_name,
+            counted.CERTIFICATE_END.text,
+            counted.CERTIFICATE_END.label_names,
             registry=self._registry,
         )
 
-        self.device_config_reads = Counter(
-            f"{_PREFIX}_device_config_reads",
-            "Changes of the device-config file, by whether they were taken.",
-            ["outcome"],
-            registry=self._registry,
-        )
+    def time(self, verb: Verb) -> Timing:
+        """Begin to time a request; use it as a context manager."""
+        return Timing(self._verbs, verb)
 
-    def show(
-        self,
-        name: str,
-        text: str,
-        read: "Read",
-        label: str | tuple[str, ...] = "",
-        family: "Family" = GaugeMetricFamily,
-    ) -> None:
-        """Add a figure that is read when it is asked for.
+    def show(self, spec: MetricSpec, read: Read) -> None:
+        """Add a figure that is read when it is asked for."""
+        self._registry.register(_Read(spec, read))
 
-        Args:
-            name: Without the prefix, with its unit.
-            text: What it says.
-            read: Gives the value for each value of the label, or of several; the
-                label's value is ignored where there is no label.
-            label: The label's name, or names, if any.
-            family: Whether it is a gauge or a counter.
+    def show_in_steps(self, steps: Callable[[], Steps]) -> None:
+        """Add families of many samples, which are written a few at a time."""
+        self._steps.append(steps)
+
+    def steps(self) -> Steps:
+        """Write everything in Prometheus' text format, a few milliseconds at a time.
+
+        What is read in different steps may be of different moments.
         """
-        labels = [label] if isinstance(label, str) else list(label)
-        labels = [each for each in labels if each]
-        self._registry.register(_Read(f"{_PREFIX}_{name}", text, read, labels, family))
+        yield generate_latest(self._registry)
+        for steps in self._steps:
+            yield from steps()
 
     def exposition(self) -> bytes:
-        """Write everything in Prometheus' text format."""
-        return generate_latest(self._registry)
+        """Write the same in one piece."""
+        return b"".join(self.steps())
 
+    def _counter(self, spec: MetricSpec) -> Counter:
+        made = Counter(
+            spec.scraped_name, spec.text, spec.label_names, registry=self._registry
+        )
+        for values in spec.known_label_sets():
+            made.labels(*values)
+        return made
 
-Read = Callable[[], Mapping[str, float] | Mapping[tuple[str, ...], float]]
-Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
+    def _histogram(self, spec: MetricSpec) -> Histogram:
+        made = Histogram(
+            spec.scraped_name,
+            spec.text,
+            spec.label_names,
+            registry=self._registry,
+            buckets=spec.buckets,
+        )
+        for values in spec.known_label_sets():
+            made.labels(*values)
+        return made
 
 
 class _Read(Collector):
     """A figure that is read at each scrape."""
 
-    def __init__(
-        self, name: str, text: str, read: Read, labels: list[str], family: Family
-    ) -> None:
-        self._name, self._text, self._read = name, text, read
-        self._labels = labels
-        self._family = family
+    def __init__(self, spec: MetricSpec, read: Read) -> None:
+        self._spec, self._read = spec, read
+
+    def describe(self) -> Iterable[Metric]:
+        """Give its name without reading it: the state may not be there yet."""
+        return [self._family()]
 
     def collect(self) -> Iterable[Metric]:
         """Read it."""
-        family = self._family(self._name, self._text, labels=self._labels)
+        family = self._family()
         for of_labels, value in self._read().items():
             values = [of_labels] if isinstance(of_labels, str) else list(of_labels)
-            family.add_metric(values if self._labels else [], value)
+            family.add_metric(values if self._spec.labels else [], value)
         yield family
+
+    def _family(self) -> CounterMetricFamily | GaugeMetricFamily:
+        spec, labels = self._spec, self._spec.label_names
+        if spec.type is MetricType.COUNTER:
+            return CounterMetricFamily(spec.scraped_name, spec.text, labels=labels)
+        return GaugeMetricFamily(spec.scraped_name, spec.text, labels=labels)

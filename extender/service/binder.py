@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from extender.core.fleet import Fleet
@@ -12,10 +12,20 @@ from extender.core.kinds import ServedBy
 from extender.core.model import Allocation, NodeName, Pod, PodUID
 from extender.errors import Conflict, ExtenderError, NotFound
 from extender.observe.metrics import Metrics
-from extender.service.cluster import Binding, Cluster
+from extender.observe.timing import Timing
+from extender.observe.waiting import Waiting
+from extender.observe.words import BindRefusal, Stage
+from extender.service.bind_checks import (
+    binding_of,
+    why_another,
+    why_not_again,
+    why_unbindable,
+)
+from extender.service.cluster import Cluster
 from extender.service.node_locks import Kept, NodeLocks, Taken, Wanted
 from extender.service.nominated import NominatedRoom
 from extender.service.quota_turns import QuotaTurns
+from extender.service.refused import Refused, why_refused
 from extender.service.sent import SentBindings, described, is_bound
 from extender.settings import BindSettings
 from extender.state.events import Reserved, Unreserved
@@ -65,6 +75,7 @@ class Binder:
         self._unix_seconds = unix_seconds
         self._monotonic = monotonic
         self._tasks: dict[PodUID, asyncio.Task[str]] = {}
+        self._timings: dict[PodUID, Timing] = {}
         self._sent = SentBindings(
             cluster=cluster,
             ledger=ledger,
@@ -74,16 +85,22 @@ class Binder:
             monotonic=monotonic,
         )
 
-    async def bind(self, args: BindingArgs) -> str:
+    async def bind(self, args: BindingArgs, timing: Timing) -> str:
         """Bind a pod; gives what went wrong, empty on success.
 
         The bind is ours, not the caller's: one who goes away must not leave a write
         half done, and open the way for a second one.
         """
         if args.uid in self._tasks:
-            return "another bind of this pod is under way"
+            return self._refused_at_once(
+                BindRefusal.UNDER_WAY, "another bind of this pod is under way"
+            )
         if self._sent.is_open(args.uid):
-            return "what became of an earlier bind of this pod is not known yet"
+            return self._refused_at_once(
+                BindRefusal.NOT_KNOWN_YET,
+                "what became of an earlier bind of this pod is not known yet",
+            )
+        self._timings[args.uid] = timing
         task = asyncio.create_task(self._bind_to_the_end(args))
         self._tasks[args.uid] = task
         return await asyncio.shield(task)
@@ -93,27 +110,39 @@ class Binder:
         while self._tasks:
             await asyncio.wait(self._tasks.values())
 
+    def _refused_at_once(self, why: BindRefusal, text: str) -> str:
+        self._metrics.bind_refusals.labels(why).inc()
+        return text
+
     async def _bind_to_the_end(self, args: BindingArgs) -> str:
+        why = BindRefusal.FAULT
         try:
             problem = await self._bind(args)
+            why = why_refused(problem)
         except ExtenderError as error:
-            problem = str(error)
+            problem, why = str(error), BindRefusal.API_ERROR
+        except Exception:
+            self._metrics.bind_refusals.labels(why).inc()
+            raise
         finally:
+            self._timings.pop(args.uid).mark(Stage.COMMIT)
             del self._tasks[args.uid]
         self._metrics.binds.labels("refused" if problem else "bound").inc()
         if problem:
+            self._metrics.bind_refusals.labels(why).inc()
             _log.warning("bind of %s refused: %s", described(args), problem)
         return problem
 
     async def _bind(self, args: BindingArgs) -> str:
         pod = await self._pod_to_bind(args)
-        problem = _why_another(pod, args)
+        self._timings[args.uid].mark(Stage.WAIT)
+        problem = why_another(pod, args)
         if problem is not None:
             return problem
         bound_to = pod.node_name or self._sent.node_of(pod.uid)
         if bound_to is not None:
-            return _why_not_again(bound_to, args)
-        problem = _why_unbindable(pod)
+            return why_not_again(bound_to, args)
+        problem = why_unbindable(pod)
         if problem is not None:
             return problem
         if not pod.asks_for_devices:
@@ -123,6 +152,7 @@ class Binder:
         if allocation is None:
             return self._why_not(fleet, pod, args.node_name, own)
         self._ledger.apply(Reserved(pod, args.node_name, allocation))
+        self._timings[args.uid].mark(Stage.FIT)
         try:
             return await self._commit_in_quota_turn(pod, args)
         finally:
@@ -147,7 +177,7 @@ class Binder:
 
     async def _bind_plainly(self, args: BindingArgs) -> str:
         try:
-            await self._cluster.bind(_binding(args))
+            await self._cluster.bind(binding_of(args))
         except ExtenderError as error:
             try:
                 pod = await self._cluster.read_pod(args.namespace, args.name)
@@ -162,33 +192,58 @@ class Binder:
         deadline = self._monotonic() + self._settings.lock_wait_seconds
         if not self._ledger.quotas.limits_any(pod.namespace):
             return await self._commit_in_turn(pod, args, deadline)
-        async with self._turns.turn(pod.namespace, deadline) as has_turn:
-            if not has_turn:
-                return f"another extender binds pods of namespace {pod.namespace}"
-            return await self._commit_in_turn(pod, args, deadline)
+        with Waiting(self._metrics.turn_wait_seconds) as waiting:
+            async with self._turns.turn(pod.namespace, deadline) as has_turn:
+                waiting.over(is_taken=has_turn)
+                self._timings[args.uid].mark(Stage.WAIT)
+                if not has_turn:
+                    return Refused(
+                        BindRefusal.LEASE_TAKEN,
+                        f"another extender binds pods of namespace {pod.namespace}",
+                    )
+                return await self._commit_in_turn(pod, args, deadline)
 
     async def _commit_in_turn(
         self, pod: Pod, args: BindingArgs, deadline: float
     ) -> str:
-        node_name = args.node_name
-        async with self._locks.turn(node_name, deadline) as has_turn:
-            if not has_turn:
-                return f"node {node_name} is busy with binds that came before"
-            while True:
-                wanted = Wanted(
-                    pod, self._own_locks(pod), lambda: self._blocker(args, None)
+        with Waiting(self._metrics.lock_wait_seconds) as waiting:
+            async with self._locks.turn(args.node_name, deadline) as has_turn:
+                if has_turn:
+                    return await self._commit_with_lock(pod, args, deadline, waiting)
+                waiting.over(is_taken=False)
+                self._timings[args.uid].mark(Stage.WAIT)
+                return Refused(
+                    BindRefusal.NODE_BUSY,
+                    f"node {args.node_name} is busy with binds that came before",
                 )
-                lock = await self._locks.take(wanted, node_name, deadline)
-                if isinstance(lock, Kept):
-                    return f"node {node_name} is locked: {lock.why}"
-                blocker = await self._commit(pod, args, lock, deadline)
-                if not isinstance(blocker, Pod):
-                    return blocker
-                if not await self._is_served(blocker, node_name, deadline):
-                    return (
-                        f"node {node_name} is busy: pod {blocker.full_name} waits for "
-                        "its devices"
-                    )
+
+    async def _commit_with_lock(
+        self, pod: Pod, args: BindingArgs, deadline: float, waiting: Waiting
+    ) -> str:
+        """Commit once the node's lock is ours and nobody there is unserved."""
+        node_name, timing = args.node_name, self._timings[args.uid]
+        while True:
+            wanted = Wanted(
+                pod, self._own_locks(pod), lambda: self._blocker(args, None)
+            )
+            lock = await self._locks.take(wanted, node_name, deadline)
+            waiting.over(is_taken=isinstance(lock, Taken))
+            timing.mark(Stage.WAIT)
+            if isinstance(lock, Kept):
+                return Refused(
+                    BindRefusal.NODE_LOCKED, f"node {node_name} is locked: {lock.why}"
+                )
+            blocker = await self._commit(pod, args, lock, deadline)
+            if not isinstance(blocker, Pod):
+                return blocker
+            if not await self._is_served(blocker, node_name, deadline):
+                waiting.over(is_taken=False)
+                timing.mark(Stage.WAIT)
+                return Refused(
+                    BindRefusal.NODE_BUSY,
+                    f"node {node_name} is busy: pod {blocker.full_name} waits for its "
+                    "devices",
+                )
 
     async def _commit(
         self, pod: Pod, args: BindingArgs, lock: Taken, deadline: float
@@ -205,17 +260,21 @@ class Binder:
             listed = await self._cluster.pods_on(
                 args.node_name, lock.version, left_seconds
             )
+            self._timings[args.uid].mark(Stage.WAIT)
             blocker = self._blocker(args, listed)
             if blocker is not None:
                 return blocker
             shown = self._ledger.pods.get(args.uid)
             if shown is None:
-                return f"pod {pod.full_name} was deleted meanwhile"
+                return Refused(
+                    BindRefusal.DELETED, f"pod {pod.full_name} was deleted meanwhile"
+                )
             if shown.node_name is not None:
                 is_ours_to_release = False
-                return await self._sent.after_failure(
+                problem = await self._sent.after_failure(
                     args, lock.value, _BOUND_MEANWHILE
                 )
+                return Refused(BindRefusal.BOUND_ELSEWHERE, problem) if problem else ""
             fleet, own = self._ledger.fleet, self._ledger.holding(args.uid)
             if listed is not None:
                 fleet = self._ledger.fleet_as_listed(args.node_name, listed, args.uid)
@@ -223,10 +282,11 @@ class Binder:
             allocation = self._choose(fleet, shown, args.node_name, own)
             if allocation is None:
                 return self._why_not(fleet, shown, args.node_name, own)
-            problem = self._why_not_send(shown)
-            if problem is not None:
-                return problem
+            unsent = self._why_not_send(shown)
+            if unsent is not None:
+                return unsent
             self._ledger.apply(Reserved(shown, args.node_name, allocation))
+            self._timings[args.uid].mark(Stage.FIT)
             is_ours_to_release = False
             return await self._write(shown, args, allocation, lock.value)
         finally:
@@ -237,11 +297,17 @@ class Binder:
         """Tell why no Binding may be sent, though the pod fits; None where it may."""
         for request in pod.asking:
             if request.kind not in self.kinds.by_word:
-                return f"devices of kind {request.kind} are not configured any more"
+                return Refused(
+                    BindRefusal.KIND_GONE,
+                    f"devices of kind {request.kind} are not configured any more",
+                )
         namespace = pod.namespace
         is_limited = self._ledger.quotas.limits_any(namespace)
         if is_limited and not self._turns.may_send(namespace):
-            return f"the lease of namespace {namespace} ran out, or there was none yet"
+            return Refused(
+                BindRefusal.LEASE_OVER,
+                f"the lease of namespace {namespace} ran out, or there was none yet",
+            )
         return None
 
     def _blocker(self, args: BindingArgs, listed: list[Pod] | None) -> Pod | None:
@@ -296,10 +362,10 @@ class Binder:
             allocation=allocation,
             unix_seconds=self._unix_seconds(),
         )
-        binding = _binding(args, annotations, allocation_labels(args.node_name))
+        binding = binding_of(args, annotations, allocation_labels(args.node_name))
         self._sent.note(args, lock_value, is_answered=False)
         try:
-            await self._cluster.bind(binding)
+            await self._cluster.bind(binding, lambda: self._why_not_send(pod) is None)
         except ExtenderError as error:
             problem = await self._sent.after_failure(args, lock_value, error)
             if problem:
@@ -345,42 +411,8 @@ class Binder:
             rooms=self._ledger.quota_rooms(pod),
         )
         reasons = verdict.reasons if verdict else ()
-        return f"no longer fits: {', '.join(reason.value for reason in reasons)}"
-
-
-def _why_another(pod: Pod, args: BindingArgs) -> str | None:
-    """Tell why this is not the pod that is meant; None where it is."""
-    if pod.uid != args.uid:
-        return f"the pod of this name has uid {pod.uid}"
-    if (pod.namespace, pod.name) != (args.namespace, args.name):
-        return f"the pod of this uid is {pod.full_name}"
-    return None
-
-
-def _why_unbindable(pod: Pod) -> str | None:
-    """Tell why no node at all will do; None where one may."""
-    if pod.status.is_finished or pod.status.is_terminating:
-        return f"pod {pod.full_name} has ended, or is being deleted"
-    return pod.request_problem
-
-
-def _why_not_again(bound_to: NodeName, args: BindingArgs) -> str:
-    """Answer a bind of a pod that is bound: a success where it is to that node."""
-    if bound_to == args.node_name:
-        return ""
-    return f"the pod is already bound to {bound_to}"
-
-
-def _binding(
-    args: BindingArgs,
-    annotations: Mapping[str, str] | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> Binding:
-    return Binding(
-        args.namespace,
-        args.name,
-        args.uid,
-        args.node_name,
-        annotations or {},
-        labels or {},
-    )
+        self._timings[pod.uid].mark(Stage.FIT)
+        return Refused(
+            BindRefusal.NO_LONGER_FITS,
+            f"no longer fits: {', '.join(reason.value for reason in reasons)}",
+        )

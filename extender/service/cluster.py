@@ -1,6 +1,6 @@
 """The port: what the extender needs of a cluster besides its events."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -115,7 +115,9 @@ class Cluster(Protocol):
             Conflict: It changed, or is there already.
         """
 
-    async def bind(self, binding: Binding) -> None:
+    async def bind(
+        self, binding: Binding, may_send: Callable[[], bool] = lambda: True
+    ) -> None:
         """Write a Binding. The pod is shown bound by an event, not by this call.
 
         Labels that the server drops, as those before Kubernetes 1.35 do, are written
@@ -124,6 +126,7 @@ class Cluster(Protocol):
         Raises:
             NotFound: There is no such pod.
             Conflict: It has another UID, is bound already, or is being deleted.
+            Unreachable: `may_send`, which is asked directly before, said no.
         """
 
     def read_with(self, reader: PodReader) -> None:

@@ -79,6 +79,15 @@ class ExactPlaces:
         """Expect a pod nowhere: its bind is answered, it is gone, or asked about."""
         self._expected.pop(pod_uid, None)
 
+    def expected(self, without: PodUID) -> dict[PodUID, Holding]:
+        """Tell which other pods are expected where, and what they will hold there."""
+        self._others()
+        return {
+            pod_uid: each.holding
+            for pod_uid, each in self._expected.items()
+            if pod_uid != without
+        }
+
     def _others(self) -> list[Holding]:
         """List what is expected and not counted yet; forget what is over."""
         now = self._monotonic()

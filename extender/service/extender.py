@@ -9,12 +9,9 @@ import asyncio
 import logging
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
-
-from prometheus_client.metrics_core import CounterMetricFamily
 
 from extender.core.arrays import Int64s
 from extender.core.fleet import Fleet
@@ -24,17 +21,22 @@ from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.core.quota_room import Quota
 from extender.core.reasons import Reason
 from extender.errors import NotSynced
+from extender.observe.loop_lag import measure_loop_lag_forever
 from extender.observe.metrics import Metrics
+from extender.observe.timing import Timing
+from extender.observe.words import BindRefusal, Verb
 from extender.service.admitter import Admitter
 from extender.service.auditor import Auditor
 from extender.service.binder import Binder
 from extender.service.cluster import Cluster, NodeLock
 from extender.service.exact import ExactPlaces
+from extender.service.explainer import Explainer
+from extender.service.figures import show_state
+from extender.service.fit_counts import FitCounts
 from extender.service.handshakes import Handshakes
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
 from extender.service.quota_admitter import QuotaAdmitter
-from extender.service.quota_figures import show_quotas
 from extender.service.quota_turns import QuotaTurns
 from extender.service.waker import Waker
 from extender.settings import Settings
@@ -48,7 +50,6 @@ from extender.state.events import (
     Synced,
 )
 from extender.state.ledger import Ledger
-from extender.state.overfull import Cause
 from extender.verbs.bind import choose_devices
 from extender.verbs.exact import Mode
 from extender.verbs.filter import FilterDecision, filter_nodes
@@ -148,9 +149,28 @@ class Extender:
             metrics=self.metrics,
             monotonic=monotonic,
         )
+        self.explainer = Explainer(
+            ledger=self._ledger,
+            locks=self._locks,
+            nominated=self._nominated,
+            exact=self._exact,
+            burst=self._burst,
+            decide=lambda pod, names: self._decide(pod, self._ledger.fleet, names),
+            stuck=self._stuck,
+            with_problem=self._with_problem,
+        )
         self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
-        self._show_state()
+        self._fit_counts = FitCounts(self.metrics)
         self._is_synced = False
+        show_state(
+            self.metrics,
+            self._ledger,
+            settings.observe,
+            is_synced=lambda: self._is_synced,
+            expected_count=self.quota_admitter.expected,
+            locked_nodes=self._locks.binds_at,
+            stuck_nodes=lambda: list(self._stuck()),
+        )
         self._warned: set[PodUID] = set()
 
     def read_with(self, reader: PodReader) -> None:
@@ -239,6 +259,7 @@ class Extender:
         fleet, node_names = self._candidates(args)
         decision = self._decide(args.pod, fleet, node_names)
         pod = args.pod
+        self._fit_counts.count(pod, decision)
         asks = pod.asks_for_devices and pod.request_problem is None
         if asks and not decision.fitting:
             self._waker.refused(pod, [*decision.failed, *decision.unresolvable])
@@ -320,12 +341,17 @@ class Extender:
         nominated = self._nominated.held_against(pod)
         rooms = self._ledger.quota_rooms(pod)
         verdict = judge_node(fleet, pod, node_name, own, nominated, rooms=rooms)
-        if verdict is None or verdict.problem is not None or verdict.kind is None:
+        return None if verdict is None else self._with_problem(verdict)
+
+    def _with_problem(self, verdict: NodeVerdict) -> NodeVerdict:
+        """Add why no card of the node counts, where that is so."""
+        if verdict.problem is not None or verdict.kind is None:
             return verdict
         if verdict.reason is Reason.NODE_NOT_SELECTED:
             wanted = self._node_selector.text
             return replace(verdict, problem=f"its labels do not match {wanted}")
-        problem = self._why_no_card_counts(node_name, self._kinds[verdict.kind])
+        kind = self._kinds[verdict.kind]
+        problem = self._why_no_card_counts(verdict.node_name, kind)
         return replace(verdict, problem=problem)
 
     def _why_no_card_counts(self, node_name: NodeName, kind: Kind) -> str | None:
@@ -343,8 +369,12 @@ class Extender:
             return f"allocatable {kind.count_resource} is 0: no live plugin"
         return None
 
-    async def bind(self, args: BindingArgs) -> str:
+    async def bind(self, args: BindingArgs, timing: Timing | None = None) -> str:
         """Commit the pod to a node: the only verb that changes anything.
+
+        Args:
+            args: Pod and node.
+            timing: Is told which stage took how long.
 
         Returns:
             What went wrong, for kube-scheduler's log and event; empty on success, and
@@ -353,9 +383,13 @@ class Extender:
         Raises:
             NotSynced: The state is not complete yet.
         """
-        self._check_synced()
         try:
-            return await self._binder.bind(args)
+            self._check_synced()
+        except NotSynced:
+            self.metrics.bind_refusals.labels(BindRefusal.NOT_SYNCED).inc()
+            raise
+        try:
+            return await self._binder.bind(args, timing or self.metrics.time(Verb.BIND))
         finally:
             self._expect_nowhere(args.uid)
 
@@ -369,7 +403,8 @@ class Extender:
 
         Find out what became of Bindings that no event shows; hand over the leases of
         namespaces; touch refused pods that kube-scheduler should try again; audit, and
-        tell which cards are overfull; ask device plugins to register.
+        tell which cards are overfull; ask device plugins to register; measure how late
+        all this is.
         """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._binder.settle_forever())
@@ -378,6 +413,7 @@ class Extender:
             group.create_task(self._auditor.audit_forever())
             group.create_task(self._auditor.tell_forever())
             group.create_task(self._handshakes.ask_forever())
+            group.create_task(measure_loop_lag_forever(self.metrics))
 
     async def audit(self) -> list[Difference]:
         """Recompute all totals from the pods, and mend what differs."""
@@ -390,56 +426,6 @@ class Extender:
     async def wake(self) -> None:
         """Touch, once, the refused pods that kube-scheduler should try again now."""
         await self._waker.look()
-
-    def _show_state(self) -> None:
-        """Let metrics read from the ledger what they need not be told."""
-        ledger, show = self._ledger, self.metrics.show
-        show("nodes", "Nodes that are known.", lambda: {"": len(ledger.nodes)})
-        show("pods", "Pods that are known.", lambda: {"": len(ledger.pods)})
-        show(
-            "reservations",
-            "Places held for pods that are not shown bound yet.",
-            lambda: {"": ledger.reservation_count},
-        )
-        show(
-            "expected_pods",
-            "Pods that were admitted and count against quotas, but are not shown yet.",
-            lambda: {"": self.quota_admitter.expected()},
-        )
-        show(
-            "overfull_cards",
-            "Cards that bound pods hold more of than there is, by cause.",
-            lambda: _count_causes(ledger),
-            "cause",
-        )
-        show(
-            "overfull_cards_seen",
-            "Times that a card became overfull, by cause. Placed: bound without room.",
-            lambda: {each.value: ledger.overfull.seen.get(each, 0) for each in Cause},
-            "cause",
-            family=CounterMetricFamily,
-        )
-
-        show_quotas(self.metrics, ledger.quotas)
-        searches = ledger.fleet.searches
-        show(
-            "placement_search_steps",
-            "Sets of cards that searches tried for a container.",
-            lambda: {"": searches.steps},
-            family=CounterMetricFamily,
-        )
-        show(
-            "placement_searches",
-            "Nodes that were searched, since choosing card by card did not fit.",
-            lambda: {"": searches.nodes},
-            family=CounterMetricFamily,
-        )
-        show(
-            "placement_searches_exhausted",
-            "Nodes that were not decided, since the steps of a search ran out.",
-            lambda: {"": searches.exhausted},
-            family=CounterMetricFamily,
-        )
 
     def _candidates(self, args: ExtenderArgs) -> tuple[Fleet, Sequence[NodeName]]:
         """Give the cards to judge by, and the names in question.
@@ -481,10 +467,3 @@ def _source_of(kind: Kind) -> str:
     if kind.capacity_cards is not None:
         return f"capacity {kind.capacity_cards.resource}"
     return f"capacity {kind.count_resource}"
-
-
-def _count_causes(ledger: Ledger) -> dict[str, float]:
-    causes = Counter(
-        cause for cards in ledger.overfull.causes.values() for cause in cards.values()
-    )
-    return {cause.value: causes[cause] for cause in Cause}

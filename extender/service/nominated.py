@@ -34,6 +34,12 @@ class NominatedRoom:
             pod: To be placed.
             fleet: Cards and totals, where they are not the ledger's own.
         """
+        return [each.holding for each in self.nominations_against(pod, fleet)]
+
+    def nominations_against(
+        self, pod: Pod, fleet: Fleet | None = None
+    ) -> list[Nomination]:
+        """List the same with the pods that it is held for."""
         if fleet is None or fleet is self._ledger.fleet:
             self._refresh()
             found = [each.nominations for each in self._by_node.values()]
@@ -42,9 +48,7 @@ class NominatedRoom:
                 nominations(fleet, node_name, pods)
                 for node_name, pods in self._nominated().items()
             ]
-        return [
-            each.holding for some in found for each in some if each.holds_against(pod)
-        ]
+        return [each for some in found for each in some if each.holds_against(pod)]
 
     def _nominated(self) -> dict[NodeName, list[Pod]]:
         on_node: dict[NodeName, list[Pod]] = {}

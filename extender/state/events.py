@@ -43,6 +43,11 @@ class Relisted:
 
 
 @dataclass(frozen=True, slots=True)
+class ListTaken:
+    """The list that `Relisted` began has been applied; what follows comes in order."""
+
+
+@dataclass(frozen=True, slots=True)
 class QuotaSeen:
     """The API shows this quota, new or changed."""
 
@@ -110,6 +115,7 @@ Event = (
     | PodSeen
     | PodGone
     | Relisted
+    | ListTaken
     | QuotaSeen
     | QuotaGone
     | Reserved

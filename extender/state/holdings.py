@@ -75,6 +75,7 @@ class Standing:
         release: What it is charged by besides: the present one, or `Release.NEVER`
             where it was edited from that.
         quota: What it counts for against its namespace's quotas.
+        released_phases: How many of its inits with devices have no phase any more.
     """
 
     holding: Holding | None
@@ -82,6 +83,7 @@ class Standing:
     charged_by: tuple[Allocation, ...] = ()
     release: Release = Release.AFTER_INIT
     quota: QuotaCharges = field(default_factory=dict)
+    released_phases: int = 0
 
 
 class Effect(IntEnum):
@@ -291,7 +293,23 @@ def _charged(
         traits=pod.traits,
         cores=cores,
     )
-    return Standing(holding, footing, charged_by, release, quota)
+    released_phases = _released_phases(lifetimes, charged_by, released_inits)
+    return Standing(holding, footing, charged_by, release, quota, released_phases)
+
+
+def _released_phases(
+    lifetimes: Sequence[Lifetime],
+    charged_by: tuple[Allocation, ...],
+    released_inits: int,
+) -> int:
+    """Count the released inits that have devices by any of its allocations."""
+    if not released_inits:
+        return 0
+    inits = [n for n, each in enumerate(lifetimes) if each is Lifetime.INIT]
+    return sum(
+        any(allocation[index] for allocation in charged_by)
+        for index in inits[:released_inits]
+    )
 
 
 def _held_cores(

@@ -1,6 +1,6 @@
 """The ledger: every node's cards, and who holds them."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
@@ -15,6 +15,7 @@ from extender.state.events import (
     Event,
     Expected,
     Lapsed,
+    ListTaken,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -37,6 +38,7 @@ from extender.state.holdings import (
     standing_of,
 )
 from extender.state.overfull import Cause, Overfull, overfull_cards
+from extender.state.phase_counts import PhaseCounts
 from extender.state.quotas import NO_CHARGES, Charged, Quotas, Sums
 
 _GONE_KEPT: Final = 10_000
@@ -83,6 +85,7 @@ class Ledger:
         self._quotas = Quotas()
         self._admissions = Admissions()
         self._overfull = Overfull()
+        self._phase_counts = PhaseCounts()
         self._is_synced = False
         self._generation = 0
 
@@ -140,6 +143,15 @@ class Ledger:
         for pod_uid, standing in self._standings.items():
             if standing.footing is not Footing.NOTHING:
                 yield self._pods[pod_uid], standing
+
+    def footing_counts(self) -> Mapping[Footing, int]:
+        """Count pods by why they count as they do. Cost: O(pods)."""
+        return Counter(standing.footing for standing in self._standings.values())
+
+    @property
+    def phase_counts(self) -> PhaseCounts:
+        """How often phases of inits ended, and began to count again."""
+        return self._phase_counts
 
     @property
     def generation(self) -> int:
@@ -281,6 +293,8 @@ class Ledger:
                 self._reserve(pod, Reservation(node_name, allocation))
             case Unreserved(pod_uid):
                 self._unreserve(pod_uid)
+            case ListTaken():
+                pass
             case Expected() | Lapsed() | Relisted() | Synced() | Recount():
                 self._turn(event)
 
@@ -330,6 +344,7 @@ class Ledger:
     def _restate(self, pod: Pod) -> None:
         before = self._standings.get(pod.uid)
         standing = self._standing_of(pod)
+        self._phase_counts.note(before, standing)
         self._count_quota(pod, standing)
         self._pods[pod.uid] = pod
         former = self._nominated.get(pod.uid)
@@ -410,9 +425,14 @@ class Ledger:
             is_known and self._fleet.has_cards(node_name)
         ):
             node, held = self._nodes[node_name], self.holdings_on(node_name)
+            # Cards of a silent plugin are judged when they count again: what happens
+            # to others meanwhile is not what made them overfull.
+            judged = {*self._overfull.causes.get(node_name, ())}
+            for totals in self._fleet.totals(node_name).values():
+                judged.update(totals.used)
             self._overfull.judge(
                 node_name,
-                self.overfull_on(node_name),
+                self.overfull_on(node_name).keys() & judged,
                 overfull_cards(node, held),
                 cause,
                 placed_on,

@@ -55,11 +55,15 @@ class PodToAdmit:
     Attributes:
         full_name: ``namespace/name``; a name that is not made yet ends with ``*``.
         containers: In start order. Ephemeral ones come later, and hold no devices.
+        too_many_containers: That there are more than are looked at; then `containers`
+            is empty.
+        too_many_ask: Whether any of these names devices.
         scheduler_name: Who shall place it; the API server fills in the default.
         node_name: Where it shall run, whoever places it; empty without.
         runtime_class_name: Empty without.
         annotations: By name.
-        written_at_bind: Annotations that it has though only a bind writes them.
+        annotations_of_bind: Those that it has though only a bind writes them.
+        labels_of_bind: The same.
         opts_out: Whether it asks not to be looked at.
         is_mirror: Whether it shows a pod that a kubelet runs from a file of its own.
         warnings: Sentences about what is probably not meant.
@@ -67,11 +71,14 @@ class PodToAdmit:
 
     full_name: str
     containers: tuple[ContainerToAdmit, ...]
+    too_many_containers: str = ""
+    too_many_ask: bool = False
     scheduler_name: str = ""
     node_name: str = ""
     runtime_class_name: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    written_at_bind: tuple[str, ...] = ()
+    annotations_of_bind: tuple[str, ...] = ()
+    labels_of_bind: tuple[str, ...] = ()
     opts_out: bool = False
     is_mirror: bool = False
     warnings: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from typing import Final
 
 from extender.core.kinds import Kind
 from extender.core.model import Pod
+from extender.errors import cut
 from extender.verbs.admission import (
     Admitted,
     Mutation,
@@ -89,11 +90,13 @@ def propose(pod: PodToAdmit, kinds: Sequence[Kind], schedulers: Schedulers) -> P
         kinds: Of device.
         schedulers: Whose pods are ours.
     """
-    if not pod.containers:
+    if not pod.containers and not pod.too_many_containers:
         return Proposal(problems=(_NO_CONTAINERS,))
     if pod.opts_out or pod.is_mirror:
         why = "the pod asks not to be looked at" if pod.opts_out else "a mirror pod"
         return Proposal(is_ours=False, text=why)
+    if pod.too_many_containers:
+        return _too_many(pod, schedulers)
     settled = _settled(pod, kinds)
     asking = [
         (kind, of_kind)
@@ -121,6 +124,16 @@ def propose(pod: PodToAdmit, kinds: Sequence[Kind], schedulers: Schedulers) -> P
         forbidden=tuple(_forbidden(pod)),
         warnings=(*pod.warnings, *_warnings(pod, kinds, asking)),
     )
+
+
+def _too_many(pod: PodToAdmit, schedulers: Schedulers) -> Proposal:
+    """Refuse a pod unread if it asks for devices and is ours; else let it pass."""
+    is_ours = schedulers.owns(pod.scheduler_name)
+    if not is_ours and not schedulers.takes(pod.scheduler_name):
+        return _of_others(pod, schedulers, asks=pod.too_many_ask)
+    if not pod.too_many_ask:
+        return Proposal(is_ours=False, text="it asks for no devices, and is too long")
+    return Proposal(asks=True, problems=(pod.too_many_containers,))
 
 
 def conclude(proposal: Proposal, changed: Pod | None) -> Admitted:
@@ -171,7 +184,7 @@ def _first(sentences: Iterable[str]) -> tuple[str, ...]:
 def _of_others(pod: PodToAdmit, schedulers: Schedulers, *, asks: bool) -> Proposal:
     """Leave a pod of another scheduler alone; tell where that cannot end well."""
     warning = (
-        f"schedulerName {pod.scheduler_name[:80]!r} is not {schedulers.names[0]}: no "
+        f"schedulerName {cut(pod.scheduler_name)!r} is not {schedulers.names[0]}: no "
         "card is chosen for the pod, and nothing here keeps room for it"
     )
     return Proposal(
@@ -260,13 +273,20 @@ def _forbidden(pod: PodToAdmit) -> Iterator[str]:
         )
     if pod.node_name:
         yield (
-            f"pod has node assigned: spec.nodeName {pod.node_name[:80]!r} leaves "
+            f"pod has node assigned: spec.nodeName {cut(pod.node_name)!r} leaves "
             "nobody to "
             "choose its cards; use nodeSelector or nodeAffinity instead"
         )
-    if pod.written_at_bind:
-        names = ", ".join(pod.written_at_bind)
+    copied = [
+        f"{what} {', '.join(names)}"
+        for what, names in (
+            ("annotations", pod.annotations_of_bind),
+            ("labels", pod.labels_of_bind),
+        )
+        if names
+    ]
+    if copied:
         yield (
-            f"annotations {names} are written at bind: remove them, they were copied "
-            "from another pod"
+            f"{' and '.join(copied)} are written at bind: remove them, they were "
+            "copied from another pod"
         )

@@ -123,6 +123,39 @@ def judge_node(
         return NodeVerdict(node_name, is_unresolvable=True, problem=pod.request_problem)
     if rooms and (short := shortages_anywhere(fleet, pod, rooms)):
         return _short(node_name, short)
+    verdicts = judge_kinds(fleet, pod, node_name, own, nominated)
+    if verdicts:
+        return verdicts[0]
+    for request in pod.asking if rooms else ():
+        room = rooms.get(request.kind)
+        cards = fleet.of(request.kind).node(node_name, own, nominated)
+        if room is not None and cards is not None:
+            short = shortages_on(cards, request, room, fleet.searches)
+            if short:
+                return _short(node_name, short)
+    return None
+
+
+def judge_kinds(
+    fleet: Fleet,
+    pod: Pod,
+    node_name: NodeName,
+    own: Holding | None,
+    nominated: Sequence[Holding] = (),
+) -> list[NodeVerdict]:
+    """Tell by which kinds of device a pod does not fit on a node, whatever its quotas.
+
+    Args:
+        fleet: Cards and totals.
+        pod: To be placed; its request can be honoured.
+        node_name: The node.
+        own: As for `judge_node`.
+        nominated: The same.
+
+    Returns:
+        The worst first, as `extender.core.answers.merged` has it; of equal ones, that
+        of the first kind.
+    """
     verdicts = []
     for request in pod.asking:
         of_kind = fleet.of(request.kind)
@@ -139,18 +172,8 @@ def judge_node(
         )
         if verdict is not None:
             verdicts.append(verdict)
-    # The worst, as `merged` has it; of equal ones, that of the first kind.
     verdicts.sort(key=lambda verdict: not verdict.is_unresolvable)
-    if verdicts:
-        return verdicts[0]
-    for request in pod.asking if rooms else ():
-        room = rooms.get(request.kind)
-        cards = fleet.of(request.kind).node(node_name, own, nominated)
-        if room is not None and cards is not None:
-            short = shortages_on(cards, request, room, fleet.searches)
-            if short:
-                return _short(node_name, short)
-    return None
+    return verdicts
 
 
 def _short(node_name: NodeName, shortages: Sequence[Shortage]) -> NodeVerdict:

@@ -1,5 +1,6 @@
 """The aiohttp application: routes and handlers."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
@@ -9,14 +10,19 @@ from aiohttp import web
 from extender.core.model import Pod
 from extender.errors import NotSynced
 from extender.observe.metrics import CONTENT_TYPE
+from extender.observe.timing import Timing
+from extender.observe.words import Stage, Verb, VerbOutcome
 from extender.service import Extender
+from extender.service.shadow import ShadowExtender
 from extender.settings import HttpSettings, Listener, Part
 from extender.verbs.filter import FilterDecision
 from extender.web.audit import encode_audit
 from extender.web.bodies import BODIES, Bodies
 from extender.web.clients import known_clients_only
 from extender.web.errors import answer_errors
+from extender.web.explain import add_explain
 from extender.web.local import check_local
+from extender.web.shadow import add_shadow
 from extender.web.webhook import add_webhook
 from extender.wire.extender_v1 import (
     ExtenderArgs,
@@ -67,14 +73,21 @@ def build_app(
     app[EXTENDER] = extender
     app[BODIES] = Bodies(settings)
     for part, add_routes in _ROUTES_OF.items():
-        if part in listener.parts:
+        if part in listener.parts and not _is_left_out(part, extender):
             add_routes(app, settings)
+    if isinstance(extender, ShadowExtender) and Part.METRICS in listener.parts:
+        add_shadow(app, extender)
     if intake is not None and Part.VERBS in listener.parts:
         app[_INTAKE] = intake
         app[_POD_LIMIT_BYTES] = settings.pod_limit_bytes
         app.router.add_post("/pods", _add_pod)
         app.router.add_get("/pods", _list_pods)
     return app
+
+
+def _is_left_out(part: Part, extender: Extender) -> bool:
+    """A shadow changes no pod, so it has no webhooks."""
+    return part is Part.WEBHOOK and isinstance(extender, ShadowExtender)
 
 
 def _add_verbs(app: web.Application, _settings: HttpSettings) -> None:
@@ -84,11 +97,12 @@ def _add_verbs(app: web.Application, _settings: HttpSettings) -> None:
     app.router.add_post("/bind", _bind)
 
 
-def _add_metrics(app: web.Application, _settings: HttpSettings) -> None:
+def _add_metrics(app: web.Application, settings: HttpSettings) -> None:
     app.router.add_get("/healthz", _healthz)
     app.router.add_get("/readyz", _readyz)
     app.router.add_get("/metrics", _metrics)
     app.router.add_get("/debug/audit", _audit)
+    add_explain(app, app[EXTENDER], settings.pod_limit_bytes)
 
 
 def _add_webhook(app: web.Application, settings: HttpSettings) -> None:
@@ -98,6 +112,7 @@ def _add_webhook(app: web.Application, settings: HttpSettings) -> None:
         extender.admitter,
         extender.quota_admitter,
         settings.review_limit_bytes,
+        extender.metrics,
     )
 
 
@@ -116,13 +131,25 @@ _POD_LIMIT_BYTES: Final = web.AppKey("pod_limit_bytes", int)
 
 async def _filter(request: web.Request) -> web.Response:
     extender = request.app[EXTENDER]
-    args = await _extender_args(request)
-    try:
-        decision = extender.filter(args)
-    except NotSynced as error:
-        # kube-scheduler reads no other body than that of a 200.
-        return _json(encode_filter_result(error=str(error)))
-    return _json(_filter_result(args, decision))
+    with extender.metrics.time(Verb.FILTER) as timing:
+        args = await _extender_args(request, timing)
+        try:
+            decision = extender.filter(args)
+        except NotSynced as error:
+            timing.outcome = VerbOutcome.NOT_SYNCED
+            # kube-scheduler reads no other body than that of a 200.
+            return _json(encode_filter_result(error=str(error)))
+        timing.mark(Stage.FIT)
+        answer = _json(_filter_result(args, decision))
+        timing.mark(Stage.ENCODE)
+        timing.outcome = _outcome(args.pod, decision)
+        return answer
+
+
+def _outcome(pod: Pod, decision: FilterDecision) -> VerbOutcome:
+    if pod.request_problem is None and not pod.asks_for_devices:
+        return VerbOutcome.NO_DEVICES
+    return VerbOutcome.FITS if decision.fitting else VerbOutcome.FITS_NOWHERE
 
 
 def _filter_result(args: ExtenderArgs, decision: FilterDecision) -> bytes:
@@ -141,25 +168,41 @@ def _filter_result(args: ExtenderArgs, decision: FilterDecision) -> bytes:
 
 async def _prioritize(request: web.Request) -> web.Response:
     extender = request.app[EXTENDER]
-    args = await _extender_args(request)
-    scores = extender.prioritize(args)
-    return _json(encode_host_priorities(args.candidates, scores))
+    with extender.metrics.time(Verb.PRIORITIZE) as timing:
+        args = await _extender_args(request, timing)
+        scores = extender.prioritize(args)
+        timing.mark(Stage.FIT)
+        answer = _json(encode_host_priorities(args.candidates, scores))
+        timing.mark(Stage.ENCODE)
+        timing.outcome = VerbOutcome.SCORED
+        return answer
 
 
-async def _extender_args(request: web.Request) -> ExtenderArgs:
+async def _extender_args(request: web.Request, timing: Timing) -> ExtenderArgs:
     body = await request.app[BODIES].read(request)
-    return decode_extender_args(
+    timing.mark(Stage.WAIT)
+    args = decode_extender_args(
         body, request.app[EXTENDER].reader, request.app[_NODE_LISTS]
     )
+    timing.mark(Stage.DECODE)
+    return args
 
 
 async def _bind(request: web.Request) -> web.Response:
-    args = decode_binding_args(await request.app[BODIES].read(request))
-    try:
-        problem = await request.app[EXTENDER].bind(args)
-    except NotSynced as error:
-        problem = str(error)
-    return _json(encode_binding_result(problem))
+    extender = request.app[EXTENDER]
+    with extender.metrics.time(Verb.BIND) as timing:
+        body = await request.app[BODIES].read(request)
+        timing.mark(Stage.WAIT)
+        args = decode_binding_args(body)
+        timing.mark(Stage.DECODE)
+        try:
+            problem = await extender.bind(args, timing)
+            timing.outcome = VerbOutcome.REFUSED if problem else VerbOutcome.BOUND
+        except NotSynced as error:
+            problem, timing.outcome = str(error), VerbOutcome.NOT_SYNCED
+        answer = _json(encode_binding_result(problem))
+        timing.mark(Stage.ENCODE)
+        return answer
 
 
 async def _healthz(_request: web.Request) -> web.Response:
@@ -175,7 +218,11 @@ async def _readyz(request: web.Request) -> web.Response:
 
 
 async def _metrics(request: web.Request) -> web.Response:
-    body = request.app[EXTENDER].metrics.exposition()
+    pieces = []
+    for piece in request.app[EXTENDER].metrics.steps():
+        pieces.append(piece)
+        await asyncio.sleep(0)  # requests are answered first
+    body = b"".join(pieces)
     return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
 
 

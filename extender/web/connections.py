@@ -34,19 +34,39 @@ class Room:
         self._limit = limit
         # By when they last asked for something, the latest at the end.
         self._connections: dict[Connection, None] = {}
+        # Whose TLS handshake is not done, the earliest first.
+        self._knocking: dict[Connection, asyncio.Transport] = {}
         self._silent_until = 0.0
+
+    def knock(self, newcomer: "Connection", transport: asyncio.Transport) -> bool:
+        """Let a handshake begin; False as for `enter`."""
+        has_room = self._make_room()
+        if has_room:
+            self._knocking[newcomer] = transport
+        return has_room
 
     def enter(self, newcomer: "Connection") -> bool:
         """Take a connection in; False where each of the others has a request."""
-        if len(self._connections) >= self._limit:
-            self._say_full()
-            waiting = (each for each in self._connections if each.is_waiting)
-            longest = next(waiting, None)
-            if longest is None:
-                return False
-            self.leave(longest)
-            longest.force_close()
-        self._connections[newcomer] = None
+        has_room = self._knocking.pop(newcomer, None) is not None or self._make_room()
+        if has_room:
+            self._connections[newcomer] = None
+        return has_room
+
+    def _make_room(self) -> bool:
+        """Close whoever has come least far, if need be."""
+        if len(self._connections) + len(self._knocking) < self._limit:
+            return True
+        self._say_full()
+        if self._knocking:
+            earliest = next(iter(self._knocking))
+            self._knocking.pop(earliest).abort()
+            return True
+        waiting = (each for each in self._connections if each.is_waiting)
+        longest = next(waiting, None)
+        if longest is None:
+            return False
+        self.leave(longest)
+        longest.force_close()
         return True
 
     def asked(self, connection: "Connection") -> None:
@@ -57,14 +77,16 @@ class Room:
     def leave(self, connection: "Connection") -> None:
         """Note that a connection is closed."""
         self._connections.pop(connection, None)
+        self._knocking.pop(connection, None)
 
     def _say_full(self) -> None:
         now = asyncio.get_running_loop().time()
         if now >= self._silent_until:
             self._silent_until = now + _SAY_FULL_SECONDS
             _log.warning(
-                "%d connections are open, the most there may be: for a new one, the "
-                "one that has asked nothing for longest is closed",
+                "%d connections are open, the most there may be: for a new one, one "
+                "whose TLS handshake is not done is closed, or the one that has asked "
+                "nothing for longest",
                 self._limit,
             )
 

@@ -13,17 +13,17 @@ from typing import Final, cast
 from aiohttp import web
 
 from extender.errors import SettingsError
+from extender.observe.metrics import Metrics
+from extender.observe.words import Certificate
 from extender.service import Extender
 from extender.settings import HttpSettings, Listener, Part
 from extender.web.app import PodCreator, build_app
 from extender.web.connections import Connection, Room
+from extender.web.handshakes import Handshaking
 from extender.web.open_files import Share, share_of_files
 from extender.web.tls import listening_context
 
 _log = logging.getLogger(__name__)
-
-_TLS_CLOSE_SECONDS: Final = 5.0
-"""How long a client may take to agree that a TLS connection is closed."""
 
 _QUEUE: Final = 100
 """Clients whose connection the kernel keeps until it is accepted."""
@@ -58,7 +58,8 @@ class OpenListeners:
         share = share_of_files(settings.connection_limit, len(listeners))
         for listener in listeners:
             app = build_app(extender, settings, intake, listener)
-            bound = _Bound(listener, settings, _runner(app, settings), share)
+            runner, metrics = _runner(app, settings), extender.metrics
+            bound = _Bound(listener, settings, runner, share, metrics)
             self._bound.append(bound)
             await bound.bind()
         for bound in self._bound:
@@ -97,11 +98,13 @@ class _Bound:
         settings: HttpSettings,
         runner: web.AppRunner,
         share: Share,
+        metrics: Metrics,
     ) -> None:
         self.listener = listener
         self._settings = settings
         self._runner = runner
         self._share = share
+        self._metrics = metrics
         self._server: asyncio.Server | None = None
 
     @property
@@ -118,7 +121,7 @@ class _Bound:
     async def bind(self) -> None:
         """Take the address, and check it before anybody is let in."""
         tls = self.listener.tls
-        trusted = None if tls is None else listening_context(tls)
+        trusted = None if tls is None else listening_context(tls, self._note_end)
         await self._runner.setup()
         self._server = await self._created(trusted)
         hosts = [each.getsockname()[0] for each in self._sockets]
@@ -134,20 +137,26 @@ class _Bound:
                 self.listener.address,
             )
 
+    def _note_end(self, certificate: Certificate, unix_seconds: float) -> None:
+        self._metrics.certificate_end.labels(certificate).set(unix_seconds)
+
     async def _created(self, trusted: ssl.SSLContext | None) -> asyncio.Server:
         room = Room(self._share.connections)
         handlers = cast("web.Server", self._runner.server)  # since it is set up
         where = self.listener.address
-        seconds = self._settings.header_seconds
+
+        def protocol() -> Connection | Handshaking:
+            connection = Connection(handlers, room, self._settings)
+            if trusted is None:
+                return connection
+            return Handshaking(connection, trusted, room, self._settings)
+
         try:
             return await asyncio.get_running_loop().create_server(
-                lambda: Connection(handlers, room, self._settings),
+                protocol,
                 where.host,
                 where.port,
                 backlog=self._share.accepted_at_once,
-                ssl=trusted,
-                ssl_handshake_timeout=None if trusted is None else seconds,
-                ssl_shutdown_timeout=None if trusted is None else _TLS_CLOSE_SECONDS,
                 start_serving=False,
             )
         except (OSError, UnicodeError) as error:

@@ -11,11 +11,14 @@ import logging
 import os
 import ssl
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn
 
 from extender.errors import SettingsError
+from extender.observe.words import Certificate
 from extender.settings import TlsSettings
+from extender.web.certificate_end import first_end
 
 _log = logging.getLogger(__name__)
 
@@ -31,17 +34,27 @@ Stamp = tuple[tuple[int, int, int, int] | None, ...]
 there is none."""
 
 
-def listening_context(settings: TlsSettings) -> ssl.SSLContext:
+NoteEnd = Callable[[Certificate, float], None]
+"""Told when a certificate that is used from now on ends, in Unix seconds."""
+
+
+def listening_context(
+    settings: TlsSettings, note_end: NoteEnd = lambda *_: None
+) -> ssl.SSLContext:
     """Read the files, and give what a listener needs to accept connections by them.
 
     A client may come without a certificate, since kubelet's probes have none, and
     then gets what `extender.web.clients` lets it. A certificate that is not of the
     client CA ends the handshake.
 
+    Args:
+        settings: The files.
+        note_end: Told when they end, now and whenever they are replaced.
+
     Raises:
         SettingsError: A file cannot be used; names the flag, the file and the reason.
     """
-    newest = _Newest(settings)
+    newest = _Newest(settings, note_end)
     newest.first.sni_callback = newest.serve
     newest.first.sslobject_class = _Handshake
     return newest.first
@@ -75,13 +88,15 @@ class _Handshake(ssl.SSLObject):
 class _Newest:
     """The files as they were when they could be used last."""
 
-    def __init__(self, settings: TlsSettings) -> None:
+    def __init__(self, settings: TlsSettings, note_end: NoteEnd) -> None:
         self._settings = settings
+        self._note_end = note_end
         # Before they are read: what changes meanwhile is read again.
         self._stamp = _stamp(settings)
         self._refused: tuple[Stamp, str] | None = None
         self._retry_at = 0.0
         self._context = self.first = _load(settings)
+        self._tell_ends()
 
     def serve(
         self,
@@ -110,7 +125,18 @@ class _Newest:
             self._retry_at = time.monotonic() + _RETRY_SECONDS
         else:
             self._stamp, self._refused = stamp, None
+            self._tell_ends()
             _log.info("TLS files were replaced, and are served from now on")
+
+    def _tell_ends(self) -> None:
+        settings = self._settings
+        for certificate, file in (
+            (Certificate.SERVED, settings.cert_file),
+            (Certificate.CLIENT_CA, settings.client_ca_file),
+        ):
+            end = None if file is None else first_end(file)
+            if end is not None:
+                self._note_end(certificate, end)
 
 
 def _stamp(settings: TlsSettings) -> Stamp:

@@ -1,9 +1,12 @@
 """The routes of the admission webhooks."""
 
+from collections.abc import Callable
 from typing import Final
 
 from aiohttp import web
 
+from extender.observe.metrics import Metrics
+from extender.observe.words import Stage, Verb, VerbOutcome
 from extender.service.admitter import Admitter
 from extender.service.quota_admitter import QuotaAdmitter
 from extender.web.bodies import BODIES
@@ -12,6 +15,7 @@ ADMITTER: Final = web.AppKey("admitter", Admitter)
 QUOTA_ADMITTER: Final = web.AppKey("quota_admitter", QuotaAdmitter)
 
 
+_METRICS: Final = web.AppKey("metrics", Metrics)
 _LIMIT_BYTES: Final = web.AppKey("review_limit_bytes", int)
 
 
@@ -20,6 +24,7 @@ def add_webhook(
     admitter: Admitter,
     quota_admitter: QuotaAdmitter,
     limit_bytes: int,
+    metrics: Metrics,
 ) -> None:
     """Serve what the API server asks about new pods.
 
@@ -31,7 +36,9 @@ def add_webhook(
         quota_admitter: Answers the second.
         limit_bytes: Of a review. All of one is read in one step, in which nobody else
             is served.
+        metrics: Times the requests.
     """
+    app[_METRICS] = metrics
     app[_LIMIT_BYTES] = limit_bytes
     app[ADMITTER] = admitter
     app[QUOTA_ADMITTER] = quota_admitter
@@ -40,18 +47,20 @@ def add_webhook(
 
 
 async def _webhook(request: web.Request) -> web.Response:
-    body = await _read(request)
-    return _answered(request.app[ADMITTER].answer(body))
+    return await _answered(request, Verb.WEBHOOK, request.app[ADMITTER].answer)
 
 
 async def _validate(request: web.Request) -> web.Response:
-    body = await _read(request)
-    return _answered(request.app[QUOTA_ADMITTER].answer(body))
+    return await _answered(request, Verb.VALIDATE, request.app[QUOTA_ADMITTER].answer)
 
 
-async def _read(request: web.Request) -> bytes:
-    return await request.app[BODIES].read(request, request.app[_LIMIT_BYTES])
-
-
-def _answered(body: bytes) -> web.Response:
-    return web.Response(body=body, content_type="application/json")
+async def _answered(
+    request: web.Request, verb: Verb, answer: Callable[[bytes], bytes]
+) -> web.Response:
+    with request.app[_METRICS].time(verb) as timing:
+        body = await request.app[BODIES].read(request, request.app[_LIMIT_BYTES])
+        timing.mark(Stage.WAIT)
+        answered = answer(body)
+        timing.mark(Stage.FIT)
+        timing.outcome = VerbOutcome.ANSWERED
+        return web.Response(body=answered, content_type="application/json")

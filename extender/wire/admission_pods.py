@@ -1,23 +1,16 @@
 """Pods that are about to be created, reduced to what admission goes by."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from extender.core.claims import ResourceClaim
 from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind
 from extender.core.model import KindWord, Lifetime
-from extender.errors import BadObject, BadQuantity
+from extender.core.requests import too_many_containers
+from extender.errors import BadObject, BadQuantity, cut
 from extender.verbs.admission import ContainerPlace, ContainerToAdmit, PodToAdmit
-from extender.wire.allocation import (
-    BIND_TIME_ANNOTATION,
-    NODE_ANNOTATION,
-    PHASE_ANNOTATION,
-    TIME_ANNOTATION,
-)
 from extender.wire.annotation_names import misnamed_annotations
-from extender.wire.device_policies import EXCLUSIVE_ANNOTATION
-from extender.wire.kind_annotations import read_app_class, shares_in_software
 from extender.wire.objects import (
     JsonObject,
     as_object,
@@ -27,7 +20,8 @@ from extender.wire.objects import (
     optional_text_at,
     shown,
 )
-from extender.wire.pod_resources import Amounts, DeclaredContainer
+from extender.wire.owned_annotations import owned_in, owned_labels_in
+from extender.wire.pod_resources import Amounts, DeclaredContainer, named_resources
 from extender.wire.pods import annotation_texts, declared_containers
 from extender.wire.quantity import parse_whole
 
@@ -37,16 +31,6 @@ MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 """Of pods that kubelet creates to show what it runs from a file."""
 
 _LONGEST_NAME: Final = 253
-_LONGEST_SHOWN: Final = 80
-
-_WRITTEN_AT_BIND: Final = (
-    NODE_ANNOTATION,
-    TIME_ANNOTATION,
-    PHASE_ANNOTATION,
-    BIND_TIME_ANNOTATION,
-    EXCLUSIVE_ANNOTATION,
-)
-"""Whatever the kind; besides, there are `Kinds.of_allocations`."""
 
 
 def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdmit:
@@ -67,15 +51,21 @@ def read_pod_to_admit(pod: JsonObject, namespace: str, kinds: Kinds) -> PodToAdm
         return PodToAdmit(full_name=full_name, containers=())
     annotations = annotation_texts(metadata)
     labels = object_at(metadata, "labels", "metadata")
-    owned = (*_WRITTEN_AT_BIND, *sorted(kinds.of_allocations))
+    placed = list(_placed(spec))
+    too_many = too_many_containers(len(placed))
+    asks = too_many is not None and _names_any(placed, kinds)
+    containers = () if too_many is not None else placed
     return PodToAdmit(
         full_name=full_name,
-        containers=tuple(_container(one, annotations, kinds) for one in _placed(spec)),
+        containers=tuple(_container(one, annotations, kinds) for one in containers),
+        too_many_containers=too_many or "",
+        too_many_ask=asks,
         scheduler_name=optional_text_at(spec, "schedulerName", "spec"),
         node_name=optional_text_at(spec, "nodeName", "spec"),
         runtime_class_name=optional_text_at(spec, "runtimeClassName", "spec"),
         annotations=annotations,
-        written_at_bind=tuple([name for name in owned if name in annotations]),
+        annotations_of_bind=owned_in(annotations, kinds),
+        labels_of_bind=owned_labels_in(labels),
         opts_out=labels.get(OPT_OUT_LABEL) == OPT_OUT_VALUE,
         is_mirror=MIRROR_ANNOTATION in annotations,
         warnings=tuple(misnamed_annotations(annotations, kinds)),
@@ -98,6 +88,13 @@ def shown_name(metadata: JsonObject) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
+def _names_any(
+    placed: Iterable[tuple[DeclaredContainer, ContainerPlace]], kinds: Kinds
+) -> bool:
+    named = named_resources(one for one, _ in placed)
+    return not named.isdisjoint(kinds.by_resource)
+
+
 def _placed(spec: JsonObject) -> Iterator[tuple[DeclaredContainer, ContainerPlace]]:
     counts = {"initContainers": 0, "containers": 0}
     for one in declared_containers(spec):
@@ -114,15 +111,15 @@ def _container(
 ) -> ContainerToAdmit:
     one, place = placed
     amounts = Amounts(one)
-    claims: dict[KindWord, ResourceClaim] = {}
+    claims = dict[KindWord, ResourceClaim]()
     unreadable: set[KindWord] = set()
     priorities: dict[KindWord, int] = {}
     problems: list[str] = []
     for kind in _named(amounts, kinds):
-        claim, is_whole = _claim(amounts, kind, annotations)
-        if claim.names_any or not is_whole:
+        claim, unread = amounts.claim(kind, annotations)
+        if claim.names_any or unread is not None:
             claims[kind.type_word] = claim
-        if not is_whole:
+        if unread is not None:
             unreadable.add(kind.type_word)
         try:
             priority = amounts.of(kind.admission.priority_resource)
@@ -162,36 +159,6 @@ def _names_of(kind: Kind) -> tuple[str, ...]:
     return kind.resources if priority is None else (*kind.resources, priority)
 
 
-def _claim(
-    amounts: Amounts, kind: Kind, annotations: Mapping[str, str]
-) -> tuple[ResourceClaim, bool]:
-    """Give what is named of a kind, and whether all of it can be read."""
-    readings: tuple[Callable[[], int | None], ...] = (
-        lambda: amounts.of(kind.count_resource),
-        lambda: amounts.memory(kind),
-        lambda: amounts.of(kind.memory_percentage_resource),
-        lambda: amounts.of(kind.core_resource),
-    )
-    found: list[int | None] = []
-    is_whole = True
-    for reading in readings:
-        try:
-            found.append(reading())
-        except BadQuantity:
-            found.append(None)
-            is_whole = False
-    count, memory, percentage, cores = found
-    claim = ResourceClaim(
-        count,
-        memory,
-        percentage,
-        cores,
-        shares_in_software(annotations, kind),
-        read_app_class(annotations, kind),
-    )
-    return claim, is_whole
-
-
 def _unequal(one: DeclaredContainer, amounts: Amounts, kind: Kind) -> Iterator[str]:
     """Tell of requests that are not equal to their limit: none may be overcommitted.
 
@@ -212,7 +179,7 @@ def _unequal(one: DeclaredContainer, amounts: Amounts, kind: Kind) -> Iterator[s
 
 def _plain(amount: object) -> str:
     """Give an amount as it was written, on one line and not too long."""
-    return ascii(str(shown(amount))[:_LONGEST_SHOWN])[1:-1]
+    return ascii(cut(str(shown(amount))))[1:-1]
 
 
 def _are_equal(one: object, other: object, resource: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from extender.errors import BadObject, MalformedBody
+from extender.errors import LONGEST_SHOWN, BadObject, MalformedBody
 from extender.wire.json_patch import JsonPatch
 from extender.wire.objects import (
     JsonObject,
@@ -29,8 +29,6 @@ _CREATE: Final = "CREATE"
 
 _REASONS: Final = {400: "BadRequest", 403: "Forbidden", 422: "Invalid"}
 """Of Kubernetes' Status, by its code."""
-
-_LONGEST_SHOWN: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ def decode_admission_review(body: bytes) -> AdmissionRequest:
         review = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         wanted = f"JSON: {error}"
-        raise MalformedBody("body", bytes(body[:_LONGEST_SHOWN]), wanted) from error
+        raise MalformedBody("body", bytes(body[:LONGEST_SHOWN]), wanted) from error
     try:
         return _read(as_object(review, "body"))
     except BadObject as error:

@@ -39,6 +39,9 @@ _HAMI_PREFIX: Final = "hami.io/"
 _TO_ALLOCATE_SUFFIX: Final = "-devices-to-allocate"
 """Every kind of device that has rows to allocate names the annotation so."""
 
+_ALLOCATED_SUFFIX: Final = "-devices-allocated"
+"""And most kinds the one that keeps its rows."""
+
 _SEPARATORS: Final = ";: "
 _UNWRITABLE: Final = frozenset(",:;")
 
@@ -133,6 +136,18 @@ def is_served(annotations: Mapping[str, str]) -> bool:
         and name.endswith(_TO_ALLOCATE_SUFFIX)
         and text.strip(_SEPARATORS)
         for name, text in annotations.items()
+    )
+
+
+def has_rows(name: str) -> bool:
+    """Tell whether an annotation has rows, of whatever kind, by its name's form.
+
+    Example:
+        >>> has_rows("hami.io/vgpu-devices-to-allocate")
+        True
+    """
+    return name.startswith(_HAMI_PREFIX) and name.endswith(
+        (_TO_ALLOCATE_SUFFIX, _ALLOCATED_SUFFIX)
     )
 
 

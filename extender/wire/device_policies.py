@@ -17,7 +17,7 @@ from extender.core.device_policy import (
 )
 from extender.core.kinds import Kind
 from extender.core.model import Pod
-from extender.errors import BadAnnotation
+from extender.errors import BadAnnotation, cut
 from extender.wire.objects import shown
 
 DEVICE_POLICY_ANNOTATION: Final = "hami.io/gpu-scheduler-policy"
@@ -41,7 +41,6 @@ _FALSE: Final = frozenset({"", "0", "f", "F", "false", "False", "FALSE"})
 
 _WEIGHED: Final = frozenset({"slot", "memory", "core"})
 _WEIGHT: Final = re.compile(r"(slot|memory|core)\s*=\s*([0-9]{1,6})", re.ASCII)
-_LONGEST_SHOWN: Final = 80
 
 
 def read_device_policy(
@@ -70,7 +69,7 @@ def read_device_policy(
         if named is None:
             known = ", ".join(_KEY_OF)
             warnings.append(
-                f"{DEVICE_POLICY_ANNOTATION}: {text[:_LONGEST_SHOWN]!r} is not one or "
+                f"{DEVICE_POLICY_ANNOTATION}: {cut(text)!r} is not one or "
                 f"more of {known}; the default is used"
             )
         else:
@@ -107,9 +106,7 @@ def _is_on(
     """Read a switch; what is neither true nor false is off, with a warning."""
     text = annotations.get(name, "") if name is not None else ""
     if text not in _TRUE and text not in _FALSE:
-        warnings.append(
-            f"{name}: {text[:_LONGEST_SHOWN]!r} is neither true nor false; it is off"
-        )
+        warnings.append(f"{name}: {cut(text)!r} is neither true nor false; it is off")
     return text in _TRUE
 
 

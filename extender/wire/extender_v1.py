@@ -6,19 +6,17 @@ names; none is left out, and what is absent is null.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import orjson
 
 from extender.core.arrays import Int64s
 from extender.core.model import NodeName, Pod, PodUID
-from extender.errors import BadObject, Described, MalformedBody
+from extender.errors import LONGEST_SHOWN, BadObject, Described, MalformedBody
 from extender.wire.node_lists import NodeLists, cut_names, decoded_or_none
 from extender.wire.objects import JsonObject, as_object, list_at, name_at, shown
 from extender.wire.pods import PodReader
 
-_LONGEST_SHOWN: Final = 80
 """Bytes of a body that is not JSON, in the error."""
 
 
@@ -234,7 +232,7 @@ def _decoded_object(body: bytes) -> JsonObject:
         args = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise MalformedBody(
-            "body", bytes(body[:_LONGEST_SHOWN]), f"JSON: {error}"
+            "body", bytes(body[:LONGEST_SHOWN]), f"JSON: {error}"
         ) from error
     if not isinstance(args, dict):
         raise MalformedBody("body", shown(args), "an object")

@@ -11,6 +11,7 @@ from extender.core.company import (
     Traits,
 )
 from extender.core.kinds import Kind
+from extender.errors import cut
 
 IN_SOFTWARE: Final = "hami-core"
 """HAMi's word for sharing by its library in the container: a card's mode, or asked."""
@@ -100,5 +101,5 @@ def annotation_problem(annotations: Mapping[str, str], kind: Kind) -> str | None
         word = annotations.get(name) if name is not None else None
         if word is not None and word not in [each.value for each in known]:
             listed = ", ".join(each.value for each in known)
-            return f"annotation {name}: {word[:80]!r} is not one of {listed}"
+            return f"annotation {name}: {cut(word)!r} is not one of {listed}"
     return None

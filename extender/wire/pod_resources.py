@@ -8,7 +8,11 @@ from typing import Final
 from extender.core.claims import NO_CLAIM, ResourceClaim
 from extender.core.kinds import Kind
 from extender.core.model import MAX_INT32, NO_REQUEST, Container, ContainerRequest
-from extender.core.requests import container_request, devices_named
+from extender.core.requests import (
+    container_request,
+    devices_named,
+    too_many_containers,
+)
 from extender.errors import BadQuantity
 from extender.wire.kind_annotations import (
     annotation_problem,
@@ -71,6 +75,8 @@ def read_requests(
     kind: Kind,
     declared: Sequence[DeclaredContainer],
     annotations: Mapping[str, str] = _NO_ANNOTATIONS,
+    *,
+    is_bound: bool = False,
 ) -> ReadRequests:
     """Read every container's request.
 
@@ -81,37 +87,33 @@ def read_requests(
         kind: Of device.
         declared: The pod's containers, in start order.
         annotations: The pod's; some kinds read requests by them.
+        is_bound: Whether it has a node: then it holds what it holds, and is read
+            however long it is.
 
     Raises:
         BadObject: ``resources``, ``limits`` or ``requests`` is no object.
     """
-    in_software = shares_in_software(annotations, kind)
-    app_class = read_app_class(annotations, kind)
+    too_many = too_many_containers(len(declared))
+    if too_many is not None and not is_bound:
+        return ReadRequests((NO_REQUEST,) * len(declared), (), (), too_many)
     asked: list[ContainerRequest] = []
     counts: list[int] = []
     ids: list[int] = []
     problem: str | None = None
     for one in declared:
         amounts = Amounts(one)
-        count: int | None = None
         claim = NO_CLAIM
         request = NO_REQUEST
         if amounts.names_any:
+            claim, unread = amounts.claim(kind, annotations)
             try:
-                count = amounts.of(kind.count_resource)
-                claim = ResourceClaim(
-                    count,
-                    amounts.memory(kind),
-                    amounts.of(kind.memory_percentage_resource),
-                    amounts.of(kind.core_resource),
-                    in_software,
-                    app_class,
-                )
+                if unread is not None:
+                    raise unread
                 request = container_request(claim, kind, one.container.name)
             except BadQuantity as error:
                 problem = problem or str(error)
-                claim = ResourceClaim(count) if claim is NO_CLAIM else claim
         asked.append(request)
+        count = claim.count
         ids.append(count if count and 0 < count <= MAX_INT32 else 0)
         if kind.amounts_alone:
             counts.append(devices_named(claim, kind))
@@ -215,6 +217,44 @@ class Amounts:
         return self._read(
             kind.memory_resource, lambda value, field: parse_memory(value, kind, field)
         )
+
+    def claim(
+        self, kind: Kind, annotations: Mapping[str, str]
+    ) -> tuple[ResourceClaim, BadQuantity | None]:
+        """Give what is named of a kind.
+
+        Args:
+            kind: Of device.
+            annotations: The pod's; some kinds read requests by them.
+
+        Returns:
+            An amount that cannot be read counts as not named; and what is wrong with
+            the first of these.
+        """
+        first: BadQuantity | None = None
+        found: list[int | None] = []
+        readings: tuple[Callable[[], int | None], ...] = (
+            lambda: self.of(kind.count_resource),
+            lambda: self.memory(kind),
+            lambda: self.of(kind.memory_percentage_resource),
+            lambda: self.of(kind.core_resource),
+        )
+        for reading in readings:
+            try:
+                found.append(reading())
+            except BadQuantity as error:
+                found.append(None)
+                first = first or error
+        count, memory, percentage, cores = found
+        claim = ResourceClaim(
+            count,
+            memory,
+            percentage,
+            cores,
+            shares_in_software(annotations, kind),
+            read_app_class(annotations, kind),
+        )
+        return claim, first
 
     def _read(
         self, resource: str | None, parse: Callable[[object, str], int]

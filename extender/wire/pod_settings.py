@@ -13,6 +13,7 @@ from extender.core.model import (
     Release,
     Selection,
 )
+from extender.errors import cut
 from extender.wire.kind_annotations import read_traits
 
 NODE_POLICY_ANNOTATION: Final = "hami.io/node-scheduler-policy"
@@ -21,7 +22,6 @@ RELEASE_ANNOTATION: Final = "gpu-extender/release"
 _NODE_POLICIES: Final[dict[str, Policy]] = {policy.value: policy for policy in Policy}
 _RELEASES: Final[dict[str, Release]] = {each.value: each for each in Release}
 
-_LONGEST_SHOWN: Final = 80
 
 _Word = TypeVar("_Word", bound=StrEnum)
 
@@ -116,4 +116,4 @@ def _read_word(
 
 
 def _shown(text: str) -> str:
-    return repr(text[:_LONGEST_SHOWN])
+    return repr(cut(text))

@@ -10,6 +10,7 @@ from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind, ServedBy
 from extender.core.model import (
     NO_REQUEST,
+    NOT_PLACED,
     Allocation,
     Container,
     DeviceUUID,
@@ -40,6 +41,8 @@ from extender.wire.objects import (
     optional_text_at,
     shown,
 )
+from extender.wire.owned_annotations import owned_in
+from extender.wire.placing import read_placing
 from extender.wire.pod_resources import (
     DeclaredContainer,
     ReadRequests,
@@ -94,15 +97,19 @@ class PodReader:
         annotations = annotation_texts(metadata)
         declared = list(declared_containers(spec))
         kinds = self.kinds.concerned(named_resources(declared), annotations)
-        read = [(kind, read_requests(kind, declared, annotations)) for kind in kinds]
         warnings: list[str] = []
         node_name = NodeName(optional_text_at(spec, "nodeName", "spec")) or None
+        is_bound = node_name is not None
+        read = [
+            (kind, read_requests(kind, declared, annotations, is_bound=is_bound))
+            for kind in kinds
+        ]
         requests, problem = self._requests(
             read,
             tuple([one.container.lifetime for one in declared]),
             annotations,
             warnings,
-            is_bound=node_name is not None,
+            is_bound=is_bound,
         )
         release = read_release(annotations, self.release, warnings)
         status = _status(pod, metadata, declared)
@@ -122,11 +129,10 @@ class PodReader:
             priority=_priority(spec),
             nominated_node=_nominated_node(pod),
             is_unserved=_is_unserved(pod, annotations, read, status),
-            leftovers=()
-            if node_name is not None
-            else tuple(sorted(self.kinds.of_allocations & annotations.keys())),
+            leftovers=() if is_bound else owned_in(annotations, self.kinds),
             quota_traits=read_quota_traits(pod, spec, declared),
             scheduler_name=optional_text_at(spec, "schedulerName", "spec"),
+            placing=NOT_PLACED if node_name else read_placing(pod, annotations),
         )
 
     def _requests(

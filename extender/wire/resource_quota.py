@@ -36,6 +36,8 @@ _REQUESTS: Final = "requests."
 
 _DEFAULT_NAMESPACE: Final = "default"
 
+_PLACES_NONE: Final = "until it is, no pod that needs any of it is placed"
+
 
 def read_quota(obj: object, kinds: Kinds) -> Quota:
     """Read a quota.
@@ -68,34 +70,96 @@ def read_quota(obj: object, kinds: Kinds) -> Quota:
     used = object_at(status, "used", "status")
     warnings: list[str] = []
     scopes = tuple(_scopes(spec, warnings))
-    limits, shown_keys = [], []
-    for key in sorted(hard):
-        resource = key.removeprefix(_LIMITS)
-        if key.startswith(_LIMITS) and resource in kinds.by_resource:
-            kind = kinds.by_resource[resource]
-            dimension = dimension_of(kind, resource)
-            if dimension is None:
-                warnings.append(
-                    f"{key} is not enforced: how much a percentage is depends on the "
-                    f"card; limit {kind.memory_resource} instead"
-                )
-                continue
-            limit = _limit(key, hard[key], kind, dimension)
-            if limit.problem:
-                warnings.append(f"{key}: {limit.problem}")
-            limits.append(limit)
-        elif key.removeprefix(_REQUESTS) in kinds.by_resource:
-            text, count = _text(hard[key]), _text(used.get(key))
-            shown_keys.append(ShownKey(key, text, count))
+    limits = tuple(_limits(hard, kinds, warnings))
+    shown_keys = [
+        ShownKey(key, _text(hard[key]), _text(used.get(key)))
+        for key in sorted(hard)
+        if key.startswith(_REQUESTS)
+        and key.removeprefix(_REQUESTS) in kinds.by_resource
+    ]
+    namespace, name = _names(metadata)
     return Quota(
-        namespace=optional_text_at(metadata, "namespace", "metadata")
-        or _DEFAULT_NAMESPACE,
-        name=name_at(metadata, "name", "metadata"),
+        namespace=namespace,
+        name=name,
         scopes=scopes,
-        limits=tuple(limits),
+        limits=limits,
         shown=tuple(shown_keys),
         warnings=tuple(warnings),
     )
+
+
+def read_quota_remains(obj: object, kinds: Kinds, problem: str) -> Quota:
+    """Read what there is of a quota that `read_quota` cannot read.
+
+    It may be about any pod, so it counts all of its namespace. Keys that are there
+    limit as they say; where not even these can be told, every key counts as one that
+    cannot be read, and no pod of the namespace gets a device until it is mended.
+
+    Args:
+        obj: The JSON object.
+        kinds: As for `read_quota`.
+        problem: Why it cannot be read.
+
+    Raises:
+        BadObject: It has no name: nobody can tell whose pods it limits.
+
+    Example:
+        >>> from extender.core.kinds import NVIDIA
+        >>> obj = {"metadata": {"name": "q"}, "spec": {"hard": [], "scopes": []}}
+        >>> [each.most for each in read_quota_remains(obj, Kinds([NVIDIA]), "?").limits]
+        [None, None, None]
+    """
+    quota = as_object(obj, "resourcequota")
+    namespace, name = _names(object_at(quota, "metadata", "resourcequota"))
+    warnings: list[str] = []
+    try:
+        spec = object_at(quota, "spec", "resourcequota")
+        limits = tuple(_limits(object_at(spec, "hard", "spec"), kinds, warnings))
+    except BadObject:
+        limits = tuple(_all_unreadable(kinds, problem))
+    return Quota(
+        namespace=namespace,
+        name=name,
+        limits=limits,
+        warnings=tuple(warnings),
+        unreadable=problem,
+    )
+
+
+def _names(metadata: JsonObject) -> tuple[str, str]:
+    namespace = optional_text_at(metadata, "namespace", "metadata")
+    return namespace or _DEFAULT_NAMESPACE, name_at(metadata, "name", "metadata")
+
+
+def _limits(
+    hard: JsonObject, kinds: Kinds, warnings: list[str]
+) -> Iterator[QuotaLimit]:
+    for key in sorted(hard):
+        resource = key.removeprefix(_LIMITS)
+        if not key.startswith(_LIMITS) or resource not in kinds.by_resource:
+            continue
+        kind = kinds.by_resource[resource]
+        dimension = dimension_of(kind, resource)
+        if dimension is None:
+            warnings.append(
+                f"{key} is not enforced: how much a percentage is depends on the "
+                f"card; limit {kind.memory_resource} instead"
+            )
+            continue
+        limit = _limit(key, hard[key], kind, dimension)
+        if limit.problem:
+            warnings.append(f"{key}: {limit.problem}")
+        yield limit
+
+
+def _all_unreadable(kinds: Kinds, problem: str) -> Iterator[QuotaLimit]:
+    for resource, kind in kinds.by_resource.items():
+        dimension = dimension_of(kind, resource)
+        if dimension is not None:
+            unit, why = unit_of(kind, dimension), f"{problem}; {_PLACES_NONE}"
+            yield QuotaLimit(
+                f"{_LIMITS}{resource}", kind.type_word, dimension, unit, None, why
+            )
 
 
 def _text(value: object) -> str:
@@ -109,10 +173,7 @@ def _limit(
     try:
         amount = _amount(key, value, kind, dimension)
     except BadQuantity as error:
-        problem = (
-            f"{error.value!r} is not {error.expected}; until it is, no pod that needs "
-            "any of it is placed"
-        )
+        problem = f"{error.value!r} is not {error.expected}; {_PLACES_NONE}"
         return QuotaLimit(key, word, dimension, unit, None, problem)
     return QuotaLimit(key, word, dimension, unit, amount)
 

@@ -15,6 +15,50 @@ from extender.core.model import Allocation, Device, DeviceUUID, NodeName, Row, S
 
 _MLU_UNIT_MIB: Final = 256
 
+_MLU_PROFILE: Final = "CAMBRICON_DSMLU_PROFILE"
+_ASCEND_TIME: Final = "predicate-time"
+_MTHREADS_INDEX: Final = "mthreads.com/gpu-index"
+_MTHREADS_NODE: Final = "mthreads.com/predicate-node"
+_MTHREADS_TIME: Final = "mthreads.com/predicate-time"
+_KUNLUN_INDEX: Final = "BAIDU_COM_DEVICE_IDX"
+_METAX_ROWS: Final = "metax-tech.com/gpu-devices-allocated"
+_METAX_TIME: Final = "metax-tech.com/predicate-time"
+_NEURON_IDS: Final = "AWS_NEURON_IDS"
+_NEURON_TIME: Final = "NEURON_ALLOC_TIME"
+_NEURON_SERVED: Final = "NEURON_ALLOCATED"
+_NEURON_NODE: Final = "aws.amazon.com/predicate-node"
+_NEURON_RESOURCE: Final = "NEURON_RESOURCE_TYPE"
+_GCU_SERVED: Final = "enflame.com/gcu-assigned"
+_GCU_TIME: Final = "enflame.com/gcu-assigned-time"
+_GCU_INDEX: Final = "enflame.com/gcu-assigned-index"
+_GCU_ID: Final = "enflame.com/gcu-assigned-id"
+_GCU_MINOR: Final = "enflame.com/gcu-assigned-minor"
+_GCU_SIZE: Final = "enflame.com/gcu-request-size"
+
+_NAMES: Final[Mapping[SideAnnotations, tuple[str, ...]]] = {
+    SideAnnotations.CAMBRICON: (_MLU_PROFILE,),
+    SideAnnotations.ASCEND: (_ASCEND_TIME,),
+    SideAnnotations.MTHREADS: (_MTHREADS_INDEX, _MTHREADS_NODE, _MTHREADS_TIME),
+    SideAnnotations.METAX_SGPU: (_METAX_ROWS, _METAX_TIME),
+    SideAnnotations.KUNLUN: (_KUNLUN_INDEX,),
+    SideAnnotations.AWS_NEURON: (
+        _NEURON_IDS,
+        _NEURON_TIME,
+        _NEURON_SERVED,
+        _NEURON_NODE,
+        _NEURON_RESOURCE,
+    ),
+    SideAnnotations.ENFLAME_DRS: (
+        _GCU_SERVED,
+        _GCU_TIME,
+        _GCU_INDEX,
+        _GCU_ID,
+        _GCU_MINOR,
+        _GCU_SIZE,
+    ),
+}
+"""Whatever the kind is called; besides, there is `_ascend_devices`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
@@ -71,6 +115,20 @@ def side_annotations(bound: Bound) -> dict[str, str]:
     return _WRITERS[written](bound)
 
 
+def side_annotation_names(kind: Kind) -> tuple[str, ...]:
+    """Name what `side_annotations` may write of its own for a kind.
+
+    Besides, it writes what the `Kind` itself names: `Kind.assigned_annotations`,
+    `Kind.slots_annotation`, and `Kind.qos_annotation`, which users write, too.
+    """
+    written = kind.side_annotations
+    if written is None:
+        return ()
+    if written is SideAnnotations.ASCEND:
+        return (*_NAMES[written], _ascend_devices(kind))
+    return _NAMES[written]
+
+
 def _cambricon(bound: Bound) -> dict[str, str]:
     """Name the card, the percent and the units of the first share."""
     first = bound.shares[0]
@@ -78,7 +136,7 @@ def _cambricon(bound: Bound) -> dict[str, str]:
     units = first.memory_mib // _MLU_UNIT_MIB
     return {
         **dict.fromkeys(bound.kind.assigned_annotations, "false"),
-        "CAMBRICON_DSMLU_PROFILE": f"{index}_{first.core_percent}_{units}",
+        _MLU_PROFILE: f"{index}_{first.core_percent}_{units}",
     }
 
 
@@ -86,9 +144,13 @@ def _ascend(bound: Bound) -> dict[str, str]:
     """List all shares: by the template that is cut, or by amounts where none is."""
     listed = [_ascend_share(share, bound) for share in bound.shares]
     return {
-        f"huawei.com/{bound.kind.type_word}": orjson.dumps(listed).decode(),
-        "predicate-time": str(bound.unix_seconds),
+        _ascend_devices(bound.kind): orjson.dumps(listed).decode(),
+        _ASCEND_TIME: str(bound.unix_seconds),
     }
+
+
+def _ascend_devices(kind: Kind) -> str:
+    return f"huawei.com/{kind.type_word}"
 
 
 def _ascend_share(share: Share, bound: Bound) -> dict[str, str | int]:
@@ -106,16 +168,16 @@ def _mthreads(bound: Bound) -> dict[str, str]:
     """Name the cards of the container; one container of a pod has some."""
     (row,) = [row for row in bound.allocation if row]
     return {
-        "mthreads.com/gpu-index": bound.indices(row),
-        "mthreads.com/predicate-node": bound.node_name,
-        "mthreads.com/predicate-time": str(bound.unix_nanoseconds),
+        _MTHREADS_INDEX: bound.indices(row),
+        _MTHREADS_NODE: bound.node_name,
+        _MTHREADS_TIME: str(bound.unix_nanoseconds),
     }
 
 
 def _kunlun(bound: Bound) -> dict[str, str]:
     """Name the cards of the container; one container of a pod has some."""
     (row,) = [row for row in bound.allocation if row]
-    return {"BAIDU_COM_DEVICE_IDX": bound.indices(row)}
+    return {_KUNLUN_INDEX: bound.indices(row)}
 
 
 def _metax_sgpu(bound: Bound) -> dict[str, str]:
@@ -128,8 +190,8 @@ def _metax_sgpu(bound: Bound) -> dict[str, str]:
     policy = [each.value for each in QOS_POLICIES if each in bound.traits]
     return {
         **({name: policy[0]} if name is not None and policy else {}),
-        "metax-tech.com/gpu-devices-allocated": orjson.dumps(rows).decode(),
-        "metax-tech.com/predicate-time": str(bound.unix_nanoseconds),
+        _METAX_ROWS: orjson.dumps(rows).decode(),
+        _METAX_TIME: str(bound.unix_nanoseconds),
     }
 
 
@@ -155,13 +217,13 @@ def _aws_neuron(bound: Bound) -> dict[str, str]:
         else:
             numbers.append(index)
     written = {
-        "AWS_NEURON_IDS": ",".join(map(str, numbers)),
-        "NEURON_ALLOC_TIME": str(bound.unix_nanoseconds),
-        "NEURON_ALLOCATED": "false",
-        "aws.amazon.com/predicate-node": bound.node_name,
+        _NEURON_IDS: ",".join(map(str, numbers)),
+        _NEURON_TIME: str(bound.unix_nanoseconds),
+        _NEURON_SERVED: "false",
+        _NEURON_NODE: bound.node_name,
     }
     if not bound.device_ids and bound.kind.core_resource is not None:
-        written["NEURON_RESOURCE_TYPE"] = bound.kind.core_resource
+        written[_NEURON_RESOURCE] = bound.kind.core_resource
     return written
 
 
@@ -179,12 +241,12 @@ def _enflame_drs(bound: Bound) -> dict[str, str]:
             described |= {"profileID": each.number, "profileName": each.name}
             break
     return {
-        "enflame.com/gcu-assigned": "false",
-        "enflame.com/gcu-assigned-time": str(bound.unix_nanoseconds),
-        "enflame.com/gcu-assigned-index": str(card.index),
-        "enflame.com/gcu-assigned-id": str(card.index),
-        "enflame.com/gcu-assigned-minor": card.minor,
-        "enflame.com/gcu-request-size": str(share.slots),
+        _GCU_SERVED: "false",
+        _GCU_TIME: str(bound.unix_nanoseconds),
+        _GCU_INDEX: str(card.index),
+        _GCU_ID: str(card.index),
+        _GCU_MINOR: card.minor,
+        _GCU_SIZE: str(share.slots),
         str(bound.kind.slots_annotation): orjson.dumps({name: described}).decode(),
     }
 

@@ -108,3 +108,16 @@ def test_schedule_explains_a_refusal(cluster: Path, tmp_path: Path) -> None:
         9_000,
         10_000,
     )
+
+
+def test_what_cannot_be_told(tmp_path: Path) -> None:
+    """Of a percentage of nobody knows which card there is no number."""
+    file = tmp_path / "cluster.json"
+    torn = pod("h", "t").app("a", gpu=7, percentage=50).holding("torn").on("n1")
+    quota = resource_quota("q", "t", hard={"limits.nvidia.com/gpumem": 10_000})
+    file.write_text(listed(node("n1").gpu("GPU-a"), torn, quota))
+    outcome = gpu_extender("quota", "--cluster", file)
+    assert "gpumem unknown 10000" in " ".join(outcome.out.split())
+    told = json.loads(gpu_extender("quota", "--cluster", file, "-o", "json").out)
+    assert violations("quota", told) == []
+    assert told["quotas"][0]["limits"][0]["used"] is None

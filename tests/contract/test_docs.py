@@ -53,6 +53,12 @@ DOCUMENTED_PORT: Final = "127.0.0.1:8080"
 LAST_LINE_AT_START: Final = "Ctrl-C stops"
 
 BLOCK: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ANY_BLOCK: Final = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+TAGS: Final = {"console", "json", "mermaid", "python", "sh", "text", "yaml"}
+TYPED: Final = re.compile(
+    r"^ *(\$ |curl |docker |gpu-extender |helm |kubectl |make |\.venv/bin/)",
+    re.MULTILINE,
+).search
 INLINE: Final = re.compile(r"`(gpu-extender [^`]*)`")
 LINK: Final = re.compile(r"\]\(([^()\s]+)\)")
 HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -172,7 +178,9 @@ def commands() -> list[tuple[str, str]]:
         text = page.read_text(encoding="utf-8")
         blocks = "\n".join(block for _, block in BLOCK.findall(text))
         joined = blocks.replace("\\\n", " ")
-        in_blocks = re.findall(r"(?:^|[ /])(gpu-extender [^|\n]*)", joined)
+        # Not where it is another command's word, such as kubectl's namespace.
+        begun = r"(?m)(?:^ *|[|$] |bin/)(gpu-extender [^|>\n]*)"
+        in_blocks = re.findall(begun, joined)
         found += [(page.name, each.strip()) for each in in_blocks]
         # Between backticks a command alone is a mention, not something to type.
         inline = [each for each in INLINE.findall(text) if len(each.split()) > 2]
@@ -303,6 +311,23 @@ def test_every_page_is_in_the_index() -> None:
     pages = {page.name for page in DOCS.glob("*.md")} - {"README.md"}
 
     assert pages == pages & set(links)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_stand_where_they_are_run(page: Path) -> None:
+    """Blocks are tagged by what they hold, so that no command hides from the tests.
+
+    ``console`` blocks are run here, ``sh`` blocks by
+    tests/control_plane/test_page_commands.py.
+    """
+    blocks = ANY_BLOCK.findall(page.read_text(encoding="utf-8"))
+    untagged = [text for tag, text in blocks if tag not in TAGS]
+    hidden = [
+        text for tag, text in blocks if tag not in {"sh", "console"} and TYPED(text)
+    ]
+
+    assert untagged == []
+    assert hidden == []
 
 
 @pytest.mark.parametrize(("page", "command"), commands())

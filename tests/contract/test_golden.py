@@ -23,6 +23,7 @@ from extender.core.model import (
     Lifetime,
     Node,
     NodeName,
+    Placing,
     Pod,
     PodRequest,
     PodStatus,
@@ -212,6 +213,7 @@ EXPECTED_POD: Final = Pod(
     ),
     status=PodStatus(),
     scheduler_name="gpu-scheduler",
+    placing=Placing(refusal="0/2 nodes are available: 2 CardInsufficientMemory."),
 )
 
 EXPECTED_NODES: Final = [

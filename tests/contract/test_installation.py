@@ -1,5 +1,6 @@
 """What is installed fits together, and fits the code: ports, names, flags, rights."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -232,6 +233,30 @@ def test_job_makes_what_is_mounted_and_asked_for() -> None:
     ]
     assert certificate["spec"]["dnsNames"] == [*options["dns_names"]]
     assert certificate["spec"]["secretName"] == options["secret"]
+
+
+def test_healthcheck_asks_where_health_is_served() -> None:
+    """The image's own command finds it without arguments."""
+    (health,) = [each for each in given().listeners() if Part.METRICS in each.parts]
+    (variable,) = container("extender")["env"]
+    assert health.tls is not None
+    assert variable["value"] == f"https://127.0.0.1:{health.address.port}"
+    command = cli.get_command(click.Context(cli), "health")
+    assert command is not None
+    assert variable["name"] in {each.envvar for each in command.params}
+
+
+def test_pods_are_of_the_image_that_is_built() -> None:
+    """By its user, its command, and the name that docs/image.md gives it."""
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "image.md").read_text(encoding="utf-8")
+    (job,) = pod_of(JOB)["spec"]["containers"]
+    for path, each in ((JOB, job), (BASE / "deployment.yaml", container("extender"))):
+        security = pod_of(path)["spec"]["securityContext"]
+        user, group = security["runAsUser"], security["runAsGroup"]
+        assert f"\nUSER {user}:{group}\n" in dockerfile
+        assert f"\nENTRYPOINT {json.dumps(each['command'])}\n" in dockerfile
+        assert f"docker build --tag {each['image']} " in page
 
 
 def test_images_have_the_version_of_the_project() -> None:

@@ -8,21 +8,21 @@ import pytest
 import yaml
 
 from extender.core.kind_set import Kinds
-from extender.core.kinds import Kind
+from extender.core.kinds import Kind, SideAnnotations
 from extender.core.model import Device, DeviceUUID, NodeName, Share, Usage
-from extender.wire.allocation import NODE_LABEL, allocation_annotations
+from extender.wire.allocation import allocation_annotations, has_rows
 from extender.wire.device_policies import EXCLUSIVE_ANNOTATION
 from extender.wire.lock import LOCK_ANNOTATION
+from extender.wire.owned_annotations import OWNED_LABELS, owned_annotations
 from extender.wire.pod_settings import RELEASE_ANNOTATION
 from extender.wire.side_annotations import Bound, side_annotations
+from tests.admission import admitted, new_pod
+from tests.builders import pod
 from tests.shipped import SHIPPED
 
 MANIFESTS: Final = Path(__file__).parents[2] / "manifests"
 BASE: Final = MANIFESTS / "base"
 GUARD: Final = MANIFESTS / "guard"
-ROWS: Final = re.compile(r"hami\.io/.*(-devices-to-allocate|-devices-allocated)")
-"""What guard/pods.yaml guards without a line in the parameters."""
-
 OF_NODES: Final = re.compile("hami.io/node-.*")
 """What guard/nodes.yaml guards without a line in the parameters."""
 
@@ -59,13 +59,50 @@ def written_at_bind(kind: Kind) -> set[str]:
     return names | {*side_annotations(bound)}
 
 
-def test_all_that_bind_writes_is_guarded() -> None:
-    """Each annotation of a Binding, of every kind, and nothing else is listed."""
-    written = {name for kind in SHIPPED.values() for name in written_at_bind(kind)}
-    owned = {name for name in written if not ROWS.fullmatch(name)}
-    assert {*listed("podAnnotations")} == owned | {EXCLUSIVE_ANNOTATION}
+@pytest.mark.parametrize("word", SHIPPED)
+def test_all_that_bind_writes_is_owned(word: str) -> None:
+    """Each annotation of a Binding, of every kind, and nothing else."""
+    kind = SHIPPED[word]
+    written = written_at_bind(kind) | {EXCLUSIVE_ANNOTATION}
+    if kind.side_annotations is SideAnnotations.AWS_NEURON:
+        assert written <= owned_annotations(kind)  # by the side of cores, there is more
+    else:
+        assert owned_annotations(kind) == written
+
+
+def test_all_that_is_owned_is_guarded() -> None:
+    """And nothing else is listed."""
+    owned = {name for kind in SHIPPED.values() for name in owned_annotations(kind)}
+    assert {*listed("podAnnotations")} == {name for name in owned if not has_rows(name)}
     assert listed("podAnnotationsFixedAtBind") == [RELEASE_ANNOTATION]
-    assert listed("podLabels") == [NODE_LABEL]
+    assert listed("podLabels") == [*OWNED_LABELS]
+
+
+def test_rows_have_the_form_that_is_guarded() -> None:
+    """The guards' expressions, and ours, name the same ends."""
+    ends = ["-devices-to-allocate", "-devices-allocated"]
+    policy, _ = documents(GUARD / "pods.yaml")
+    variables = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
+    for name in ("rowsNow", "rowsBefore"):
+        assert re.findall(r"endsWith\('([^']+)'\)", variables[name]) == ends
+        assert re.findall(r"startsWith\('([^']+)'\)", variables[name]) == ["hami.io/"]
+    assert all(has_rows(f"hami.io/tpu{end}") for end in ends)
+    assert not has_rows("example.com/tpu-devices-allocated")
+
+
+def test_webhook_refuses_what_guards_refuse() -> None:
+    """Each name that is listed, and rows of any kind, for a pod with cards."""
+    names = [*listed("podAnnotations"), "hami.io/tpu-devices-to-allocate"]
+    for name in names:
+        shown = pod("p").app("a", gpu=1).annotations({name: "x"})
+        answer = admitted(shown, SHIPPED.values())
+        assert (answer.code, answer.allowed) == (403, False), name
+        assert f"annotations {name} are written at bind" in answer.text
+    for name in listed("podLabels"):
+        labelled = new_pod(pod("p").app("a", gpu=1))
+        labelled["metadata"]["labels"] = {name: "n1"}
+        answer = admitted(labelled, SHIPPED.values())
+        assert f"labels {name} are written at bind" in answer.text
 
 
 def test_all_that_tells_cards_is_guarded() -> None:
@@ -100,7 +137,7 @@ def test_what_users_write_is_not_guarded() -> None:
             kind.topology_annotation,
         }
         assert asked.isdisjoint(listed("podAnnotations"))
-        assert not [name for name in asked if name and ROWS.fullmatch(name)]
+        assert not [name for name in asked if name and has_rows(name)]
 
 
 def test_all_counts_are_listed() -> None:

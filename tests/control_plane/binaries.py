@@ -54,6 +54,8 @@ class _Module:
         digest = sha256(repr((self.packages, self.ldflags, self.output)).encode())
         for pins in ("go.mod", "go.sum"):
             digest.update((self.source / pins).read_bytes())
+        for source in sorted(self.source.glob("*.go")):
+            digest.update(source.read_bytes())
         return digest.hexdigest()[:16]
 
 
@@ -84,6 +86,10 @@ _HELM: Final = _Module(
     ldflags=f"-s -w -X helm.sh/helm/v3/internal/version.version={HELM_VERSION}",
 )
 _KWOK: Final = _Module(name="kwok", packages=("sigs.k8s.io/kwok/cmd/kwok",))
+_PROMTOOL: Final = _Module(
+    name="promtool", packages=("github.com/prometheus/prometheus/cmd/promtool",)
+)
+_DOCKERFILE: Final = _Module(name="dockerfile", packages=(".",), output="dockerfile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +122,10 @@ def built(say: Say) -> Binaries:
 
 
 def built_kwok(say: Say) -> Path:
-    """Give kwok, which plays nodes and pods without GPUs, built as by `built`.
+    """Give kwok, which plays nodes and pods in `make playground`, built as by `built`.
 
-    No test needs it: the stand-in (`tests.control_plane.kubelet`) plays a thousand
-    nodes from one process. It is pinned for what is tried by hand, and built on demand
-    only, since it takes as long as half of Kubernetes.
+    Tests of the extender do without it: the stand-in (`tests.control_plane.kubelet`)
+    is stricter, and plays a thousand nodes from one process.
     """
     return _built(_KWOK, say) / "kwok"
 
@@ -128,6 +133,19 @@ def built_kwok(say: Say) -> Path:
 def built_helm(say: Say) -> Path:
     """Give helm, built as by `built`; only `make verify` needs it."""
     return _built(_HELM, say) / "helm"
+
+
+def built_promtool(say: Say) -> Path:
+    """Give promtool, which judges expositions, rules and their tests, as by `built`.
+
+    Only tests that are marked ``verify`` need it.
+    """
+    return _built(_PROMTOOL, say) / "promtool"
+
+
+def built_dockerfile(say: Say) -> Path:
+    """Give the command that reads Dockerfiles by BuildKit's own parser and linter."""
+    return _built(_DOCKERFILE, say) / "dockerfile"
 
 
 def _built(module: _Module, say: Say) -> Path:

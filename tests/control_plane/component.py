@@ -52,6 +52,12 @@ class Component:
         """Whether the program was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def died(self) -> bool:
+        """Whether the program was started and has ended, and nobody asked it to."""
+        process = self._process
+        return process is not None and process.poll() is not None
+
     def start(self) -> None:
         """Start the program; it may need a while until it is ready."""
         leash = [sys.executable, "-I", "-S", str(_LEASH), str(self._grace_seconds)]

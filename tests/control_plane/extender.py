@@ -36,6 +36,18 @@ class ExtenderProcess(Component):
         if process.stdin is not None:
             process.stdin.close()
 
+    def pause(self) -> None:
+        """Let it stand still, as SIGSTOP or a machine that is suspended would."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let it run again, as if no time had passed."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            os.killpg(self._process.pid, number)
+
 
 class GpuExtender:
     """An extender that serves on one address, also after it was killed and started."""
@@ -46,8 +58,20 @@ class GpuExtender:
         kubeconfig: Path,
         options: Sequence[str] = (),
         tls: ssl.SSLContext | None = None,
+        health_port: int | None = None,
     ) -> None:
+        """Prepare one.
+
+        Args:
+            folder: For its log.
+            kubeconfig: The way to the cluster.
+            options: Further ones of ``serve``.
+            tls: How to ask whether it is ready, where the options say that it serves
+                TLS.
+            health_port: Where to ask that, where the options have ``--metrics-listen``.
+        """
         self._port = free_port()
+        self._health_port = health_port
         self._tls = tls
         scheme = "http" if tls is None else "https"
         self.url = f"{scheme}://{HOST}:{self._port}"
@@ -96,12 +120,11 @@ class GpuExtender:
             time.sleep(_POLL_SECONDS)
 
     def _is_ready(self) -> bool:
+        port = self._health_port or self._port
         connection = (
-            http.client.HTTPConnection(HOST, self._port, timeout=5)
+            http.client.HTTPConnection(HOST, port, timeout=5)
             if self._tls is None
-            else http.client.HTTPSConnection(
-                HOST, self._port, timeout=5, context=self._tls
-            )
+            else http.client.HTTPSConnection(HOST, port, timeout=5, context=self._tls)
         )
         try:
             connection.request("GET", "/readyz")

@@ -14,6 +14,7 @@ MANIFESTS: Final = Path(__file__).parents[2] / "manifests"
 FILES: Final = (
     "base/namespace.yaml",
     "base/rbac.yaml",
+    "shadow-rbac.yaml",
     "guard/parameters.yaml",
     "guard/pods.yaml",
     "guard/nodes.yaml",

@@ -57,6 +57,9 @@ class User(StrEnum):
     EXTENDER = "system:serviceaccount:gpu-extender:gpu-extender"
     """May do what ``manifests/base/rbac.yaml`` gives to its service account."""
 
+    SHADOW = "system:serviceaccount:gpu-extender:gpu-extender-shadow"
+    """May do what ``manifests/shadow-rbac.yaml`` gives to its service account."""
+
     NOBODY = "nobody"
     """May do nothing."""
 

@@ -85,7 +85,13 @@ class Served:
 
 
 class DevicePlugin:
-    """The device plugin of one node."""
+    """The device plugin of one node; a subclass may serve another vendor's cards."""
+
+    to_allocate = TO_ALLOCATE
+    """Which annotation of a pod has the rows that are still to be served."""
+
+    word = "NVIDIA"
+    """The second field of each device."""
 
     def __init__(
         self, api: Api, node_name: str, *, allocate_seconds: float, release: Release
@@ -109,13 +115,13 @@ class DevicePlugin:
             raise AllocateError(f"no pod found: {error}") from error
         try:
             index, row = self.next_row(pod)
-            devices = parse_row(row)
+            devices = parse_row(row, self.word)
             self.check_length(len(devices), len(device_ids))
             left = await self.empty_row(pod, index)
         except (AllocateError, ApiError, aiohttp.ClientError) as error:
             await self.end(pod, "failed")
             raise AllocateError(str(error)) from error
-        if not any(word in left for word in WORDS):
+        if not any(word in left for word in (*WORDS, self.word)):
             await self.end(pod, "success")
         return Served(pod, index, row, devices, by_lock)
 
@@ -143,7 +149,7 @@ class DevicePlugin:
 
     def next_row(self, pod: Json) -> tuple[int, str]:
         """Find the first row that is not empty, and its place."""
-        rows = rows_of(pod["metadata"].get("annotations", {}).get(TO_ALLOCATE))
+        rows = rows_of(pod["metadata"].get("annotations", {}).get(self.to_allocate))
         for index, row in enumerate(rows):
             if row:
                 return index, row
@@ -156,11 +162,11 @@ class DevicePlugin:
 
     async def empty_row(self, pod: Json, index: int) -> str:
         """Take a row out of the value, and give what is left of it."""
-        rows = rows_of(pod["metadata"]["annotations"][TO_ALLOCATE])
+        rows = rows_of(pod["metadata"]["annotations"][self.to_allocate])
         left = "".join(
             f"{'' if place == index else row};" for place, row in enumerate(rows)
         )
-        await self._annotate(pod, {TO_ALLOCATE: left})
+        await self._annotate(pod, {self.to_allocate: left})
         return left
 
     async def end(self, pod: Json, bind_phase: str) -> None:
@@ -233,17 +239,17 @@ def rows_of(value: str | None) -> list[str]:
     return value.split(";")[:-1]
 
 
-def parse_row(row: str) -> tuple[Device, ...]:
+def parse_row(row: str, word: str = "NVIDIA") -> tuple[Device, ...]:
     """Read the devices of a row, each of which ends with a colon."""
     if not row.endswith(":"):
         raise AllocateError(f"a row cannot be read: {row!r}")
-    return tuple(_parse_device(text) for text in row.split(":")[:-1])
+    return tuple(_parse_device(text, word) for text in row.split(":")[:-1])
 
 
-def _parse_device(text: str) -> Device:
+def _parse_device(text: str, word: str) -> Device:
     match text.split(","):
-        case [uuid, "NVIDIA", memory, cores] if (
-            uuid and memory.isdecimal() and cores.isdecimal()
+        case [uuid, kind, memory, cores] if (
+            uuid and kind == word and memory.isdecimal() and cores.isdecimal()
         ):
             return Device(uuid, int(memory), int(cores))
     raise AllocateError(f"a device cannot be read: {text!r}")

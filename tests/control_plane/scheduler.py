@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from extender.core.kinds import Kind
+from extender.core.kinds import Kind, RequestRule
 from tests.control_plane.component import HOST, Component, free_port
 from tests.control_plane.plane import ControlPlane, User
 
@@ -60,12 +60,19 @@ def configuration(
             "keyFile": str(tls.key_file),
         }
     extender["managedResources"] += [
-        {"name": name, "ignoredByScheduler": name not in kind.kubelet_resources}
+        {"name": name, "ignoredByScheduler": name not in kubelet_resources(kind)}
         for kind in kinds
         for name in kind.resources
     ]
     shipped["profiles"] += [{"schedulerName": name} for name in more_names]
     return shipped
+
+
+def kubelet_resources(kind: Kind) -> set[str | None]:
+    """Name the resources that nodes report; kube-scheduler counts them."""
+    if RequestRule.COUNT_OR_CORES in kind.rules:
+        return {kind.count_resource, kind.core_resource}
+    return {kind.count_resource}
 
 
 def scheduler_name() -> str:
@@ -84,6 +91,7 @@ async def kube_scheduler(
     more_names: Sequence[str] = (),
     kinds: Iterable[Kind] = (),
     tls: ClientTls | None = None,
+    folder: Path | None = None,
 ) -> AsyncIterator[Component]:
     """Run kube-scheduler, and wait until it has listed what it needs.
 
@@ -94,8 +102,10 @@ async def kube_scheduler(
         more_names: Other scheduler names than the configured one that it serves, too.
         kinds: As for `configuration`.
         tls: As for `configuration`.
+        folder: For its configuration and log; without it a new one in the plane's.
     """
-    folder = Path(mkdtemp(dir=plane.folder, prefix="kube-scheduler-"))
+    if folder is None:
+        folder = Path(mkdtemp(dir=plane.folder, prefix="kube-scheduler-"))
     written = folder / "configuration.yaml"
     kubeconfig = plane.kubeconfig(User.SCHEDULER)
     settings = configuration(kubeconfig, extender_url, more_names, kinds, tls)

@@ -56,28 +56,35 @@ async def secured(plane: ControlPlane, folder: Path) -> AsyncIterator[GpuExtende
 
 @asynccontextmanager
 async def registered(api: Api, url: str, authority: bytes) -> AsyncIterator[None]:
+    """Have the API server ask for admission as by `register`, until this is left."""
+    try:
+        await register(api, url, authority)
+        yield
+    finally:
+        for configuration in documents("base/webhook.yaml"):
+            name = configuration["metadata"]["name"]
+            await api.delete(f"{_collection_of(configuration)}/{name}")
+        await _until_asked(api, is_asked=False)
+
+
+async def register(api: Api, url: str, authority: bytes) -> None:
     """Have the API server ask for admission, as ``manifests/base/webhook.yaml`` says.
 
     Args:
         api: As administrator.
         url: Of the webhook listener, in the place of the Service.
         authority: That signed its certificate, in PEM.
+
+    Raises:
+        TimeoutError: It does not, after a while.
     """
-    configurations = documents("base/webhook.yaml")
-    for configuration in configurations:
+    for configuration in documents("base/webhook.yaml"):
         for one in configuration["webhooks"]:
             service = one["clientConfig"].pop("service")
             one["clientConfig"]["url"] = url + service["path"]
             one["clientConfig"]["caBundle"] = b64encode(authority).decode()
         await api.request("POST", _collection_of(configuration), body=configuration)
-    try:
-        await _until_asked(api, is_asked=True)
-        yield
-    finally:
-        for configuration in configurations:
-            name = configuration["metadata"]["name"]
-            await api.delete(f"{_collection_of(configuration)}/{name}")
-        await _until_asked(api, is_asked=False)
+    await _until_asked(api, is_asked=True)
 
 
 def _collection_of(configuration: Json) -> str:

@@ -13,6 +13,7 @@ _KINDS: Final = (
     ("cert-manager.io", "v1", "Issuer", "issuers"),
     ("cert-manager.io", "v1", "Certificate", "certificates"),
     ("monitoring.coreos.com", "v1", "PodMonitor", "podmonitors"),
+    ("monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules"),
 )
 _DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

@@ -1,9 +1,6 @@
 """What users type to install, against a real API server, and what then runs."""
 
 import asyncio
-import re
-import shlex
-import shutil
 import ssl
 import sys
 from base64 import b64decode
@@ -17,14 +14,13 @@ import yaml
 
 from tests.builders import Json, node, pod
 from tests.control_plane import binaries, plane
-from tests.control_plane.binaries import Binaries, Say
+from tests.control_plane.binaries import Binaries
 from tests.control_plane.client import Api, node_path, pod_path
 from tests.control_plane.component import HOST, Component, free_port
 from tests.control_plane.installed import (
     CHART,
     NAMESPACE,
     OVERLAYS,
-    ROOT,
     CommandError,
     gpu_extender,
     helm,
@@ -60,12 +56,6 @@ def own_plane(
     folder = tmp_path_factory.mktemp("installing")
     with plane.running(control_plane_binaries, folder) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def helm_program(say: Say) -> Path:
-    """Build helm, once a machine."""
-    return binaries.built_helm(say)
 
 
 @pytest_asyncio.fixture
@@ -417,52 +407,3 @@ async def test_wrong_value_is_named(
     with pytest.raises(CommandError) as error:
         await helm(own_plane, helm_program, "template", "gpu", CHART, "--set", value)
     assert said in str(error.value)
-
-
-async def test_folder_of_the_page_is_built(
-    own_plane: ControlPlane, tmp_path: Path
-) -> None:
-    """With the images that it names."""
-    for name in ("manifests", "config"):
-        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
-    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```yaml\n(# kust.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "kustomization.yaml").write_text(block)
-    text = await kubectl(own_plane, "kustomize", tmp_path / "own")
-    deployment = objects(text)["Deployment/gpu-extender/gpu-extender"]["spec"]
-    images = [each["image"] for each in deployment["template"]["spec"]["containers"]]
-    assert images == [
-        "registry.k8s.io/kube-scheduler:v1.34.2",
-        "registry.example/gpu-extender:0.1.0",
-    ]
-    assert deployment["replicas"] == 2
-
-
-_WAITS_FOR_KUBELET: Final = "rollout status"
-
-
-def documented() -> list[list[str]]:
-    """Give the commands of docs/install.md, as words."""
-    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    return [shlex.split(line) for line in lines if _WAITS_FOR_KUBELET not in line]
-
-
-async def test_commands_of_the_page_work(
-    own_plane: ControlPlane,
-    administrator: Api,
-    helm_program: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """In their order, from the top of the checkout; kustomize's go before helm's."""
-    monkeypatch.chdir(ROOT)
-    commands = documented()
-    assert {program for program, *_ in commands} == {"kubectl", "helm"}
-    for program, *arguments in commands:
-        if program == "kubectl":
-            await kubectl(own_plane, *arguments)
-        else:
-            await helm(own_plane, helm_program, *arguments)
-    await kubectl(own_plane, "delete", "namespace", NAMESPACE, "--wait")

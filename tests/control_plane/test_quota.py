@@ -13,6 +13,7 @@ from tests.control_plane.client import Api, ApiError, path_of
 from tests.control_plane.cluster import clustered
 from tests.control_plane.extender import gpu_extender
 from tests.control_plane.plane import ControlPlane
+from tests.control_plane.playing import Play
 from tests.control_plane.proxy import PODS, proxied
 from tests.control_plane.quotas import LIMIT, create_quota, quotas_path, when_quota
 from tests.control_plane.scheduler import kube_scheduler
@@ -185,7 +186,8 @@ async def test_our_charge_is_the_api_servers(
         cards = node("n1")
         for letter in "abc":
             cards = cards.gpu(f"GPU-{letter}", memory=24_000)
-        await cluster.add(cards)
+        # Its inits do not end: ours falls then, theirs does not.
+        await cluster.add(cards, play=Play.WAIT)
         for quota in (ours, theirs):
             await create_quota(api, quota)
         path = quotas_path("default")

@@ -15,6 +15,7 @@ from extender.service import Extender
 from extender.settings import (
     BindSettings,
     KubeSettings,
+    ObserveSettings,
     QuotaSettings,
     SchedulingSettings,
     Settings,
@@ -34,6 +35,7 @@ QUICK_TURNS: Final = QuotaSettings(
     least_seconds=0.05, look_seconds=0.02, poll_seconds=0.01
 )
 DEFAULTS: Final = SchedulingSettings()
+SHOWN: Final = ObserveSettings()
 ONE_CARD: Final = node("n1").gpu("GPU-a", memory=24_000)
 WANTED: Final = pod("p").app("a", gpu=1, gpumem=16_000)
 
@@ -88,6 +90,7 @@ async def running(
     audit_seconds: float = Settings().audit_seconds,
     scheduling: SchedulingSettings = DEFAULTS,
     quota: QuotaSettings = QUICK_TURNS,
+    observe: ObserveSettings = SHOWN,
 ) -> AsyncIterator[Running]:
     """Run an extender on a server; one that does not follow hears nothing later."""
     reader, clock = PodReader(Kinds([NVIDIA]), release=release), Clock()
@@ -96,6 +99,7 @@ async def running(
         bind=BindSettings(lock_wait_seconds=lock_wait_seconds),
         audit_seconds=audit_seconds,
         quota=quota,
+        observe=observe,
     )
     async with server.client() as client:
         metrics = Metrics()

@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-import re
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -182,18 +180,6 @@ async def test_lag_of_the_watch() -> None:
         assert metric(run.extender, "watch_lag_seconds_sum") >= 4
         assert metric(run.extender, "binds_total", outcome="bound") == 1
         assert metric(run.extender, "reservations") == 0
-
-
-async def test_every_metric_is_documented() -> None:
-    """With the name that is scraped, and no other."""
-    page = Path(__file__).parents[2] / "docs" / "architecture.md"
-    section = page.read_text(encoding="utf-8").partition("## Metrics\n")[2]
-    cells = re.findall(r"^\| (`[^|]*) \|", section.partition("\n## ")[0], re.MULTILINE)
-    documented = {name for cell in cells for name in re.findall("`([^`]+)`", cell)}
-    async with running(ApiServer().with_all(ONE_CARD)) as run:
-        text = run.extender.metrics.exposition().decode()
-    shown = re.findall(r"^# TYPE gpu_extender_(\w+) ", text, re.MULTILINE)
-    assert documented == {name for name in shown if not name.endswith("_created")}
 
 
 NEWS: Final = {"nodes": ONE_CARD, "pods": holder("p")}

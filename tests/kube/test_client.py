@@ -49,6 +49,15 @@ async def test_status(code: int, error: type[ClusterError]) -> None:
     assert len(str(raised.value)) < 400
 
 
+async def test_what_would_come_too_late_is_not_sent() -> None:
+    """Whether it may be sent is asked last of all."""
+    server = ApiServer()
+    async with server.client() as client:
+        with pytest.raises(Unreachable, match="not sent, it would come too late"):
+            await client.post("/x", {}, seconds=5, may_send=lambda: False)
+    assert server.asked("POST", "/x") == []
+
+
 async def test_no_answer() -> None:
     """Sent, and then nothing: what became of it is not known."""
     server = ApiServer()

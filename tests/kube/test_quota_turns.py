@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(30)
 
 MEM: Final = "limits.nvidia.com/gpumem"
 NODES: Final = node("n1").gpu("GPU-a"), node("n2").gpu("GPU-b")
-LEASE: Final = "kube-system/gpu-extender-quota-default"
+LEASE: Final = "gpu-extender/gpu-extender-quota-default"
 WRITES: Final = ("POST", "PATCH")
 NOT_FIT: Final = "no longer fits: ResourceQuotaNotFit"
 SETTLE_SECONDS: Final = BindSettings().settle_seconds
@@ -140,7 +140,7 @@ async def test_a_lease_that_ran_out_is_taken() -> None:
     server = limited(10_000, asking("p"))
     spec = {"holderIdentity": "gone", "renewTime": "2026-01-01T00:00:00.000000Z"}
     name = LEASE.partition("/")[2]
-    metadata: Json = {"name": name, "namespace": "kube-system"}
+    metadata: Json = {"name": name, "namespace": "gpu-extender"}
     server.put({"kind": "Lease", "metadata": metadata, "spec": spec})
     async with running(server, lock_wait_seconds=0.1) as run:
         refused = await run.bind(asking("p"))

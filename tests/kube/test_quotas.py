@@ -4,11 +4,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from extender.core.model import MAX_INT32
+from extender.core.quota import UNKNOWN
+from extender.core.quota_room import UNLIMITED
+from extender.core.reasons import Reason
 from extender.kube.cluster import QUOTAS
 from tests.builders import node, pod, resource_quota
 from tests.kube.running import Running, running
 from tests.kube.server import ApiServer, Json, answers, until
+from tests.kube.test_auditing import metric
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -97,6 +100,70 @@ async def test_a_quota_that_is_none_changes_nothing(
     assert limits(each)["q"] == (10_000, 6_000)
 
 
+def unreadable(running: Running) -> dict[str, str]:
+    """Tell why quotas cannot be read."""
+    return {each.name: each.unreadable for each in running.extender.ledger.quotas}
+
+
+async def test_a_quota_that_is_none_goes_on_to_count(
+    running_with_quota: Running,
+) -> None:
+    """However often it is shown so, it is told, and counts as it was read last."""
+    each = running_with_quota
+    for number in range(2):
+        shown = quota(1)
+        shown["spec"]["hard"] = "x" if number else 0
+        each.server.put(shown)
+        await until(lambda: unreadable(each)["q"] != "")
+        assert "it counts as it was read last" in unreadable(each)["q"]
+    await until(lambda: "'x'" in unreadable(each)["q"])
+    assert limits(each)["q"] == (10_000, 6_000)
+    assert metric(each.extender, "quotas_unreadable") == 1
+    each.server.put(quota(10_001))
+    await until(lambda: limits(each)["q"] == (10_001, 6_000))
+    assert unreadable(each) == {"q": ""}
+    assert metric(each.extender, "quotas_unreadable") == 0
+
+
+async def test_a_quota_that_was_never_readable_limits(
+    running_with_quota: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of its namespace, no pod gets a device until it is mended; others go on."""
+    each = running_with_quota
+    broken = resource_quota("other", "t", hard={MEM: 90_000})
+    broken["spec"]["hard"] = []
+    each.server.put(broken)
+    await until(lambda: "other" in limits(each))
+    asks, elsewhere = (
+        pod("w", namespace).app("a", gpu=1, gpumem=1_000) for namespace in ("t", "d")
+    )
+    assert each.filter(asks).fitting == []
+    assert each.filter(asks).failed == {"n1": Reason.QUOTA_UNREADABLE.value}
+    assert each.filter(elsewhere).fitting == ["n1"]
+    assert "spec.hard" in caplog.text
+    scoped = resource_quota("other", "t", hard={MEM: 999}, scopes="odd")
+    each.server.put(scoped)
+    await until(lambda: limits(each)["other"] == (999, 0))
+    each.server.put(broken)
+    await until(lambda: limits(each)["other"] == (None, 0))
+    assert metric(each.extender, "quotas_unreadable") == 1
+    each.server.put(resource_quota("other", "t", hard={MEM: 90_000}))
+    await until(lambda: each.filter(asks).fitting == ["n1"])
+    each.server.put(broken)
+    await until(lambda: unreadable(each)["other"] != "")
+    assert each.filter(asks).fitting == ["n1"]
+
+
+async def test_a_quota_whose_scopes_cannot_be_read_counts_every_pod(
+    running_with_quota: Running,
+) -> None:
+    """Its keys limit as they say."""
+    each = running_with_quota
+    each.server.put(resource_quota("s", hard={MEM: 6_500}, scopes="odd"))
+    await until(lambda: limits(each).get("s") == (6_500, 6_000))
+    assert "spec.scopes" in unreadable(each)["s"]
+
+
 async def test_a_released_phase_is_used_no_more(running_with_quota: Running) -> None:
     """And is again when it returns; a pod that is over uses nothing."""
     each = running_with_quota
@@ -123,8 +190,11 @@ async def test_an_unreadable_allocation_leaves_no_room(
     torn = pod("t").app("a", gpu=1, gpumem=1_000).holding("torn").on("n1")
     each.server.put(torn)
     await until(lambda: limits(each)["q"][1] == 7_000)
+    each.server.put(quota("10E"))
     each.server.put(pod("u").app("a", gpu=1, percentage=50).holding("torn").on("n1"))
-    await until(lambda: limits(each)["q"][1] == 7_000 + MAX_INT32)
+    await until(lambda: limits(each)["q"] == (UNLIMITED, 7_000 + UNKNOWN))
+    another = pod("v").app("a", gpu=1, gpumem=1)
+    assert each.filter(another).failed == {"n1": Reason.QUOTA_NOT_FIT.value}
 
 
 async def test_annotations_of_unbound_pods_are_no_charge(

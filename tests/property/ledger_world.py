@@ -33,6 +33,7 @@ from extender.state.events import (
     Event,
     Expected,
     Lapsed,
+    ListTaken,
     NodeGone,
     NodeSeen,
     PodGone,
@@ -102,7 +103,7 @@ class World:
                 self._reserve(pod, node_name, rows)
             case Unreserved(pod_uid):
                 self._give_back(pod_uid)
-            case Relisted() | Synced() | Recount():
+            case Relisted() | ListTaken() | Synced() | Recount():
                 self._turn(event)
             case QuotaSeen() | QuotaGone():
                 self._take_quota(event)
@@ -129,7 +130,7 @@ class World:
         }
         return shown | (self.expected.keys() - self.pods.keys())
 
-    def _turn(self, event: Relisted | Synced | Recount) -> None:
+    def _turn(self, event: Relisted | ListTaken | Synced | Recount) -> None:
         if isinstance(event, Relisted):
             self.gone.clear()
         elif isinstance(event, Synced):

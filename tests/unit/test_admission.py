@@ -1,14 +1,18 @@
 """What the admission webhook gives to NVIDIA's pods, refuses and warns of."""
 
 from dataclasses import replace
+from time import process_time
 from typing import Any, Final
 
 import pytest
 
+from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA, Kind
 from extender.settings import AdmissionSettings
+from extender.wire.pods import PodReader
 from tests.admission import OURS, Answered, admitted, new_pod
 from tests.builders import Json, PodBuilder, Quantity, pod
+from tests.shipped import SHIPPED
 
 GPU: Final = "nvidia.com/gpu"
 
@@ -468,3 +472,45 @@ def test_nothing_is_there_to_begin_with(missing: Json) -> None:
     containers = [{"name": "a", **missing, "env": None}]
     answer = admitted(asking(), [kind], containers=containers)
     assert answer.env == {"a": [("NVIDIA_VISIBLE_DEVICES", "none")]}
+
+
+def long_pod(count: int, **spec: Any) -> Json:  # noqa: ANN401
+    """Print a pod of many inits and an app, which ask for a card each."""
+    shown = new_pod(pod("p").init("i", gpu=1).app("a", gpu=1))
+    (init,) = shown["spec"]["initContainers"]
+    shown["spec"]["initContainers"] = [
+        {**init, "name": f"i{number}"} for number in range(count - 1)
+    ]
+    shown["spec"].update(spec)
+    return shown
+
+
+def test_too_many_containers() -> None:
+    """From 257 on they are refused, inits among them, by the webhook and in filter."""
+    assert admitted(long_pod(256)).allowed
+    answer = admitted(long_pod(257))
+    text = "257 containers are more than 256, the most of a pod that asks for devices"
+    assert (answer.code, answer.text) == (422, f"pod research/p: {text}")
+    named = long_pod(257)
+    assert PodReader(Kinds([NVIDIA])).read(named).request_problem == text
+    named["spec"]["nodeName"] = "n1"
+    assert PodReader(Kinds([NVIDIA])).read(named).request_problem is None
+
+
+def test_too_many_containers_of_others() -> None:
+    """They are left alone as they are otherwise; so are pods without cards."""
+    answer = admitted(long_pod(257, schedulerName="volcano"))
+    assert answer.allowed
+    assert "no card is chosen" in answer.warnings[0]
+    plain = new_pod(pod("p").app("a"))
+    plain["spec"]["containers"] *= 257
+    answer = admitted(plain)
+    assert (answer.allowed, answer.patch, answer.warnings) == (True, [], [])
+
+
+def test_long_pod_is_answered_quickly() -> None:
+    """The longest pod that etcd takes, in half the time that it took to look at it."""
+    shown = long_pod(7_000)
+    began = process_time()
+    assert not admitted(shown, SHIPPED.values()).allowed
+    assert process_time() - began < 0.5

@@ -14,7 +14,12 @@ from extender.core.kinds import NVIDIA
 from extender.embedded.cluster import EmbeddedCluster
 from extender.runtime import embed
 from extender.service import Extender
-from extender.settings import HttpSettings, SchedulingSettings, Settings
+from extender.settings import (
+    HttpSettings,
+    ObserveSettings,
+    SchedulingSettings,
+    Settings,
+)
 from extender.web.app import build_app
 from extender.wire.pods import PodReader
 from tests.builders import Json, NodeBuilder, PodBuilder
@@ -23,6 +28,7 @@ from tests.web.scheduler import Scheduler
 Serve = Callable[..., Awaitable[Scheduler]]
 
 DEFAULTS: Final = SchedulingSettings()
+SHOWN: Final = ObserveSettings()
 
 
 @pytest_asyncio.fixture(loop_scope="function")
@@ -30,7 +36,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
     """Give a function that serves a cluster of these objects.
 
     Its keyword `limit` is the limit on bodies; `synced` False leaves the last step of
-    starting out; `scheduling` says what is preferred.
+    starting out; `scheduling` says what is preferred; `observe` what metrics show.
     """
     async with AsyncExitStack() as stack:
 
@@ -39,10 +45,11 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
             limit: int | None = None,
             synced: bool = True,
             scheduling: SchedulingSettings = DEFAULTS,
+            observe: ObserveSettings = SHOWN,
         ) -> Scheduler:
             file = tmp_path / "cluster.json"
             file.write_text(json.dumps(listed(*shown)))
-            cluster, extender = _started(file, scheduling, synced=synced)
+            cluster, extender = _started(file, scheduling, observe, synced=synced)
             http = (
                 HttpSettings()
                 if limit is None
@@ -56,10 +63,14 @@ async def serve(tmp_path: Path) -> AsyncIterator[Serve]:
 
 
 def _started(
-    file: Path, scheduling: SchedulingSettings, *, synced: bool
+    file: Path,
+    scheduling: SchedulingSettings,
+    observe: ObserveSettings,
+    *,
+    synced: bool,
 ) -> tuple[EmbeddedCluster, Extender]:
     if synced:
-        embedded = embed([file], Settings(scheduling=scheduling))
+        embedded = embed([file], Settings(scheduling=scheduling, observe=observe))
         return embedded.cluster, embedded.extender
     cluster = EmbeddedCluster(PodReader(Kinds([NVIDIA])))
     cluster.load([file])

@@ -7,6 +7,7 @@ import asyncio
 import gzip
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -127,6 +128,12 @@ ROUTES: Final[dict[str, Route]] = {
         POSTED,
         [review(ASKING.build()), review(BOUND.build())],
     ),
+    "POST /explain": Route(
+        Part.METRICS,
+        POSTED,
+        [ASKING.build(), BOUND.build(), CUT.build(), pod("plain").app("a").build()],
+    ),
+    "GET /explain/{namespace}/{name}": Route(Part.METRICS, READ | {404}),
     "GET /pods": Route(Part.VERBS, READ),
     "GET /healthz": Route(Part.METRICS, READ),
     "GET /readyz": Route(Part.METRICS, READ),
@@ -178,7 +185,6 @@ VALUES = st.recursive(
     ),
     max_leaves=6,
 )
-PATHS: Final = sorted({name.split()[1] for name in ROUTES})
 HEADERS: Final[list[dict[str, str]]] = [
     {},
     {},
@@ -196,11 +202,22 @@ HEADERS: Final[list[dict[str, str]]] = [
 ]
 
 
+def routes_at(path: str) -> dict[str, Route]:
+    """Give the routes of a path, by method."""
+    found = {}
+    for name, route in ROUTES.items():
+        method, canonical = name.split()
+        pattern = re.sub(r"\{\w+\}", "[^/]+", canonical)
+        if re.fullmatch(pattern, path):
+            found[method] = route
+    return found
+
+
 @st.composite
 def requests(draw: st.DrawFn) -> Sent:
     """Draw a request; mostly to a route that there is, by its own method."""
     name = draw(st.sampled_from(sorted(ROUTES)))
-    method, path = name.split()
+    method, path = name.format(namespace="default", name="p").split()
     if draw(st.integers(0, 9)) == 0:
         methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "X"]
         method = draw(st.sampled_from(methods))
@@ -329,13 +346,12 @@ class Fuzzed:
 
     def _route(self, part: Part, sent: Sent) -> Route | None:
         method = "GET" if sent.method == "HEAD" else sent.method
-        route = ROUTES.get(f"{method} {sent.path.partition('?')[0]}")
+        route = routes_at(sent.path.partition("?")[0]).get(method)
         return route if route and self._is_served(part, route) else None
 
     def _judge(self, part: Part, sent: Sent, got: Got, route: Route | None) -> None:
         path = sent.path.partition("?")[0]
-        known = [each for name, each in ROUTES.items() if name.endswith(f" {path}")]
-        is_here = any(self._is_served(part, each) for each in known)
+        is_here = any(self._is_served(part, each) for each in routes_at(path).values())
         right = {405} if is_here else {404}
         right = set(route.statuses) if route else right
         assert got.status in right | EARLY, (sent, got)
@@ -371,7 +387,7 @@ def test_no_request_makes_us_fail(tmp_path: Path) -> None:
         )
         def check(fuzzed: Fuzzed, at_random: int, part: Part, sent: Sent) -> None:
             path = sent.path.partition("?")[0]
-            own = [each for name, each in ROUTES.items() if name.endswith(f" {path}")]
+            own = list(routes_at(path).values())
             to = own[0].part if own and at_random else part
             runner.run(fuzzed.check(to, sent))
 

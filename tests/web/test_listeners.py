@@ -23,19 +23,27 @@ from extender.settings import (
 )
 from extender.web.app import build_app
 from extender.web.listening import served
-from tests.builders import node
+from tests.builders import node, pod
 from tests.certificates import HOST, Authority, Pair
 from tests.cli.command import EXAMPLE
-from tests.web.doors import PATIENCE_SECONDS, opened
+from tests.web.doors import PATIENCE_SECONDS, Caller, opened, request
 
 FREE: Final = Address(HOST, 0)
 APART: Final = HttpSettings(port=0, webhook=FREE, metrics=FREE)
 NODE: Final = node("n1").gpu("GPU-a")
+POD: Final = pod("p").app("a", gpu=1)
 
 SERVED: Final[dict[Part, set[str]]] = {
     Part.VERBS: {"/filter", "/prioritize", "/bind", "/pods"},
     Part.WEBHOOK: {"/webhook", "/validate"},
-    Part.METRICS: {"/healthz", "/readyz", "/metrics", "/debug/audit"},
+    Part.METRICS: {
+        "/healthz",
+        "/readyz",
+        "/metrics",
+        "/debug/audit",
+        "/explain",
+        "/explain/default/p",
+    },
 }
 PATHS: Final = sorted(set[str]().union(*SERVED.values()))
 
@@ -51,7 +59,7 @@ async def _status(url: str, context: ssl.SSLContext | None = None) -> int:
 
 async def test_each_listener_serves_its_own_routes_only(tmp_path: Path) -> None:
     """A path of another listener is not there."""
-    async with opened(tmp_path, APART, NODE) as door:
+    async with opened(tmp_path, APART, NODE, POD) as door:
         urls = door.doors.urls
         assert len(set(urls.values())) == len(Part)
         for part, url in urls.items():
@@ -61,7 +69,7 @@ async def test_each_listener_serves_its_own_routes_only(tmp_path: Path) -> None:
 
 async def test_all_is_at_one_address_by_default(tmp_path: Path) -> None:
     """`make run` needs one address."""
-    async with opened(tmp_path, HttpSettings(port=0), NODE) as door:
+    async with opened(tmp_path, HttpSettings(port=0), NODE, POD) as door:
         (url,) = set(door.doors.urls.values())
         assert {path for path in PATHS if await _status(url + path) == 404} == set()
 
@@ -112,6 +120,48 @@ async def test_handshake_that_never_ends(tmp_path: Path) -> None:
         caller = await door.connect()
         caller.send(b"\x16")
         assert await caller.rest() == b""
+
+
+async def test_handshakes_count_among_the_connections(tmp_path: Path) -> None:
+    """The earliest gives way, before any connection that was served."""
+    authority = Authority(tmp_path, "authority")
+    settings = HttpSettings(
+        port=0,
+        tls=_tls(authority, authority.server()),
+        connection_limit=3,
+        header_seconds=90.0,
+    )
+    context = ssl.create_default_context(cafile=authority.cert_file)
+    async with opened(tmp_path, settings, NODE) as door:
+        served_one = Caller(
+            *await asyncio.open_connection(
+                HOST, door.port(), ssl=context, server_hostname=HOST
+            )
+        )
+        door.callers.append(served_one)
+        knocking = []
+        for _ in range(4):
+            knocking.append(await door.connect())
+            knocking[-1].send(b"\x16")
+            await asyncio.sleep(0.05)
+        for each in knocking[:2]:
+            assert await each.rest() == b""
+        served_one.send(request("GET", "/healthz"))
+        assert (await served_one.answer())[0] == 200
+        assert await _status(f"https://{HOST}:{door.port()}/healthz", context) == 200
+        assert await knocking[2].rest() == b""
+        knocking[3].send(b"\x03")
+        await asyncio.sleep(0.05)
+        assert not knocking[3].writer.is_closing()
+
+
+async def test_ipv6(tmp_path: Path) -> None:
+    """An address in brackets is listened on, in the clear where it is loopback."""
+    settings = http_settings("[::1]:0")
+    async with opened(tmp_path, settings, NODE) as door:
+        url = door.doors.urls[Part.VERBS]
+        assert url.startswith("http://[::1]:")
+        assert await _status(f"{url}/healthz") == 200
 
 
 WIDE: Final = {

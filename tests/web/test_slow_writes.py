@@ -1,7 +1,7 @@
 """bind while its write is still on the way: the room is taken from the first moment."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 import pytest
@@ -47,13 +47,15 @@ class SlowCluster(EmbeddedCluster):
         self.let_go = asyncio.Event()
         self.failure: Exception | None = None
 
-    async def bind(self, binding: Binding) -> None:
+    async def bind(
+        self, binding: Binding, may_send: Callable[[], bool] = lambda: True
+    ) -> None:
         """Write when told to."""
         self.is_reached.set()
         await self.let_go.wait()
         if self.failure is not None:
             raise self.failure
-        await super().bind(binding)
+        await super().bind(binding, may_send)
 
 
 @pytest_asyncio.fixture(loop_scope="function")

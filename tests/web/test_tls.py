@@ -161,7 +161,15 @@ async def test_name_that_only_looks_alike(open_door: Open) -> None:
 async def test_client_without_a_certificate(open_door: Open) -> None:
     """403 and a reason for all but what kubelet's probes ask."""
     door = await open_door()
-    for path in ("/filter", "/prioritize", "/pods", "/metrics", "/debug/audit", "/"):
+    for path in (
+        "/filter",
+        "/prioritize",
+        "/pods",
+        "/metrics",
+        "/debug/audit",
+        "/explain/default/p",
+        "/",
+    ):
         status, text = await door.ask(door.context(), path)
         assert status == 403
         assert "--client-ca" in json.loads(text)["error"]

@@ -230,4 +230,6 @@ async def test_answers_are_counted(serve: Serve) -> None:
         "forbidden": 1,
         "unreadable": 1,
         "passed-over": 1,
+        "within-quota": 0,
+        "over-quota": 0,
     }

@@ -384,3 +384,4 @@ def test_pods_and_nodes_to_create_have_nothing_that_a_server_gives() -> None:
     assert [item["kind"] for item in cluster].count("Node") == 2
     for item in [*pods, *cluster]:
         assert not {"uid", "resourceVersion"} & item["metadata"].keys()
+        assert item["kind"] != "Pod" or "status" not in item

@@ -3,6 +3,8 @@
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
 from extender.wire.annotation_names import misnamed_annotations
+from extender.wire.owned_annotations import owned_annotations
+from tests.shipped import SHIPPED
 
 MISNAMED = "nvidia.com/use-gputypes"
 
@@ -24,3 +26,16 @@ def test_few_annotations_are_all_compared() -> None:
 def test_very_many_annotations_hold_up_nobody() -> None:
     """A pod may bring ten thousand; to compare each would take seconds."""
     assert told_behind([f"example.com/{number}" for number in range(50)]) == []
+
+
+def test_names_of_others_are_no_typos() -> None:
+    """What vendors' plugins and device plugins write besides; and what is refused."""
+    names = [
+        "huawei.com/npu-core",
+        "huawei.com/schedule_policy",
+        "metax-tech.com/gpu-topology-losses",
+        "metax-tech.com/gpu-topology-scores",
+        *(name for kind in SHIPPED.values() for name in owned_annotations(kind)),
+    ]
+    for name in names:
+        assert list(misnamed_annotations({name: "x"}, Kinds(SHIPPED.values()))) == []

@@ -204,3 +204,18 @@ def test_what_is_no_pod_is_refused(
     with pytest.raises(BadObject) as refused:
         READER.read(changed(path, value))
     assert refused.value.field == named
+
+
+def test_what_only_a_bind_writes_is_left_over() -> None:
+    """An unbound pod's is emptied at its bind: also the vendor's, and unknown rows."""
+    texts = {
+        "hami.io/vgpu-devices-allocated": "GPU-a,NVIDIA,1,0:;",
+        "hami.io/tpu-devices-to-allocate": "x",
+        "gpu-extender/exclusive": "true",
+        "gpu-extender/release": "never",
+        "nvidia.com/use-gputype": "A100",
+    }
+    shown = pod("p").app("a", gpu=1).annotations(texts)
+    left = READER.read(shown.build()).leftovers
+    assert left == tuple(sorted(texts)[:1] + sorted(texts)[2:4])
+    assert READER.read(shown.on("n1").build()).leftovers == ()

@@ -1,0 +1,182 @@
+"""explain: what filter would answer for a pod now, told in full; nothing changes."""
+
+import asyncio
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from extender.core.holding import Holding
+from extender.core.model import NodeName, Pod, PodStatus, PodUID
+from extender.core.policies import Burst
+from extender.errors import NotFound
+from extender.service.exact import ExactPlaces
+from extender.service.node_locks import NodeLocks
+from extender.service.nominated import NominatedRoom
+from extender.state.ledger import Ledger
+from extender.verbs.explain import (
+    explain_placed,
+    explain_steps,
+    is_to_be_placed,
+)
+from extender.verbs.explanation import Explanation, LockView
+from extender.verbs.filter import FilterDecision
+from extender.verbs.moment import Moment
+from extender.verbs.verdicts import NodeVerdict
+from extender.wire.lock import decode_lock
+
+_Told = TypeVar("_Told")
+
+
+class Explainer:
+    """Explains pods, in turns between which requests are answered."""
+
+    def __init__(
+        self,
+        *,
+        ledger: Ledger,
+        locks: NodeLocks,
+        nominated: NominatedRoom,
+        exact: ExactPlaces | None,
+        burst: Burst,
+        decide: Callable[[Pod, Sequence[NodeName]], FilterDecision],
+        stuck: Callable[[], Iterable[tuple[NodeName, PodUID]]],
+        with_problem: Callable[[NodeVerdict], NodeVerdict],
+    ) -> None:
+        """Explain what an extender decides.
+
+        Args:
+            ledger: The state.
+            locks: Of nodes, and the binds at them.
+            nominated: Room that is held for others.
+            exact: Where filter chose places, in exact mode.
+            burst: What counts more where many bind at once.
+            decide: Filter's answer, without what filter notes of it.
+            stuck: Nodes that are refused for a lock, and whose pod keeps it.
+            with_problem: Adds to a verdict why no card of its node counts.
+        """
+        self._ledger = ledger
+        self._locks = locks
+        self._nominated = nominated
+        self._exact = exact
+        self._burst = burst
+        self._decide = decide
+        self._stuck = stuck
+        self._with_problem = with_problem
+
+    async def explain_named(
+        self, namespace: str, name: str, wanted: Sequence[NodeName] = ()
+    ) -> Explanation:
+        """Explain a pod of the cluster.
+
+        Args:
+            namespace: Of the pod.
+            name: The same.
+            wanted: Nodes to be explained in full besides.
+
+        Raises:
+            NotFound: There is none, or it asks for no device: of others nothing is
+                kept.
+        """
+        for pod in self._ledger.pods.values():
+            if pod.name == name and pod.namespace == namespace:
+                return await self.explain(pod, wanted)
+        raise NotFound(
+            f"pod {namespace}/{name} is not known: there is none of this name, or it "
+            "asks for no device"
+        )
+
+    async def explain_manifest(
+        self, pod: Pod, wanted: Sequence[NodeName] = ()
+    ) -> Explanation:
+        """Explain a pod as if it were created now; where it is bound does not count.
+
+        Args:
+            pod: As the manifest has it. Where a pod of its UID is known, what that
+                holds is left out, as ever.
+            wanted: As for `explain_named`.
+        """
+        new = replace(
+            pod,
+            node_name=None,
+            nominated_node=None,
+            allocation=None,
+            status=PodStatus(),
+        )
+        if not new.asks_for_devices and new.request_problem is None:
+            return explain_placed(new, None, None)
+        return await _in_turns(self._steps(new, wanted))
+
+    async def explain(self, pod: Pod, wanted: Sequence[NodeName] = ()) -> Explanation:
+        """Explain a pod as it stands: what it holds, or where it would go, or why not.
+
+        Args:
+            pod: As the cluster shows it.
+            wanted: As for `explain_named`.
+
+        Cost: that of one filter, a few milliseconds for each node that is explained in
+        full, and some more for the nearest miss.
+        """
+        standing = self._ledger.standing(pod.uid)
+        if not is_to_be_placed(pod, standing):
+            holding = standing.holding if standing else None
+            name = holding.node_name if holding else pod.node_name
+            node = None if name is None else self._ledger.nodes.get(name)
+            return explain_placed(pod, standing, node)
+        return await _in_turns(self._steps(pod, wanted))
+
+    def _steps(
+        self, pod: Pod, wanted: Sequence[NodeName]
+    ) -> Generator[None, None, Explanation]:
+        generation = self._ledger.generation
+        told = yield from explain_steps(self._moment(pod), wanted)
+        is_same = self._ledger.generation == generation
+        return replace(told, generation=generation, is_of_one_moment=is_same)
+
+    def _moment(self, pod: Pod) -> Moment:
+        names = tuple(sorted(self._ledger.nodes))
+        return Moment(
+            ledger=self._ledger,
+            pod=pod,
+            node_names=names,
+            # A list: tuples of names are kept by the fleet, for those who ask again.
+            decision=self._decide(pod, [*names]),
+            nominated=self._nominated.nominations_against(pod),
+            rooms=self._ledger.quota_rooms(pod),
+            locks=self._lock_views(pod),
+            expected=self._expected(pod),
+            is_exact=self._exact is not None,
+            binds_at=self._locks.binds_at(),
+            burst=self._burst,
+            with_problem=self._with_problem,
+        )
+
+    def _lock_views(self, pod: Pod) -> dict[NodeName, LockView]:
+        stuck = {name for name, pod_uid in self._stuck() if pod_uid != pod.uid}
+        found = {}
+        for name, node in self._ledger.nodes.items():
+            if node.lock is None and not node.own_locks:
+                continue
+            owner = None if node.lock is None else decode_lock(node.lock)
+            holder = None if owner is None else f"{owner.namespace}/{owner.name}"
+            found[name] = LockView(holder, refuses=name in stuck)
+        return found
+
+    def _expected(self, pod: Pod) -> list[tuple[str, Holding]]:
+        if self._exact is None:
+            return []
+        pods = self._ledger.pods
+        return [
+            (pods[pod_uid].full_name if pod_uid in pods else pod_uid, holding)
+            for pod_uid, holding in self._exact.expected(pod.uid).items()
+        ]
+
+
+async def _in_turns(steps: Generator[None, None, _Told]) -> _Told:
+    """Let others have the loop between the steps."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            told: _Told = ended.value
+            return told
+        await asyncio.sleep(0)
