@@ -219,6 +219,36 @@ async def read_once(
         return extender
 
 
+async def ensure_certificate(
+    kubeconfig: Path | None,
+    namespace: str,
+    secret_name: str,
+    dns_names: Sequence[str],
+    webhook_name: str,
+) -> list[str]:
+    """Have the webhook's certificate made and trusted; tell what was done.
+
+    Raises:
+        SettingsError: The API server's address and credentials cannot be read, or
+            there is no such webhook.
+        ClusterError: By the API server's answer.
+    """
+    from extender.kube import certificate  # noqa: PLC0415 - as above
+    from extender.kube.access import (  # noqa: PLC0415
+        in_cluster_access,
+        kubeconfig_access,
+    )
+    from extender.kube.client import ApiClient  # noqa: PLC0415
+
+    access = await (
+        in_cluster_access() if kubeconfig is None else kubeconfig_access(kubeconfig)
+    )
+    async with ApiClient(access) as client:
+        return await certificate.ensure(
+            client, namespace, secret_name, dns_names, webhook_name
+        )
+
+
 _READ_ONCE_SECONDS: Final = 60.0
 
 

@@ -131,7 +131,7 @@ class QuotaSettings:
     lease_namespace: str = ""
     """Where the leases are kept; must be the same for all extenders of a cluster. Empty
     for the namespace of the pod that this runs in, and outside of any pod for
-    gpu-extender, where manifests/rbac.yaml gives the right to write them."""
+    gpu-extender, where manifests/base/rbac.yaml gives the right to write them."""
 
     lease_seconds: float = 30.0
     """How long a lease lasts without being renewed. Where its holder was killed, so
@@ -278,6 +278,10 @@ class HttpSettings:
     is_plain_allowed: bool = False
     """Whether plain HTTP may be served to other machines, too."""
 
+    has_plain_verbs: bool = False
+    """Whether `host` and `port` speak plain HTTP although there is `tls`, which is
+    then for the other addresses."""
+
     body_limit_bytes: int = 64 * MIB
     """Largest request body. 2,000 full Node objects of 15 kB are 30 MB; above the
     limit the answer is 413, since a body that is cut short would be a wrong one."""
@@ -335,7 +339,8 @@ class HttpSettings:
         ]
         elsewhere = {part for part, _, address in apart if address is not None}
         main = Address(self.host, self.port)
-        yield Listener("--listen", main, frozenset(Part) - elsewhere, self.tls)
+        tls = None if self.has_plain_verbs else self.tls
+        yield Listener("--listen", main, frozenset(Part) - elsewhere, tls)
         anybody = self.tls and replace(
             self.tls, client_ca_file=None, client_names=frozenset()
         )
@@ -454,11 +459,13 @@ def http_settings(
     webhook_listen: str | None = None,
     metrics_listen: str | None = None,
     is_plain_allowed: bool = False,
+    has_plain_verbs: bool = False,
 ) -> HttpSettings:
     """Put the flags of addresses together; each address is ``HOST:PORT``.
 
     Raises:
-        SettingsError: One is no address, or the webhook's is given without TLS.
+        SettingsError: One is no address, the webhook's is given without TLS, or
+            clients of an address without TLS shall show certificates.
 
     Example:
         >>> http_settings("[::1]:8080").host
@@ -469,6 +476,11 @@ def http_settings(
             "--webhook-listen needs --tls-cert and --tls-key: kube-apiserver asks "
             "webhooks by HTTPS only"
         )
+    if has_plain_verbs and tls is not None and tls.client_ca_file is not None:
+        raise SettingsError(
+            "--plain-verbs and --client-ca: over plain HTTP no client shows a "
+            "certificate; give one of the two"
+        )
     main = _address("--listen", listen)
     return HttpSettings(
         host=main.host,
@@ -477,6 +489,7 @@ def http_settings(
         metrics=_address_or_none("--metrics-listen", metrics_listen),
         tls=tls,
         is_plain_allowed=is_plain_allowed,
+        has_plain_verbs=has_plain_verbs,
     )
 
 

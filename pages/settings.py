@@ -46,6 +46,7 @@ _OPTIONS: Final = {
     "webhook": "--webhook-listen",
     "metrics": "--metrics-listen",
     "is_plain_allowed": "--insecure-http",
+    "has_plain_verbs": "--plain-verbs",
     "cert_file": "--tls-cert",
     "key_file": "--tls-key",
     "client_ca_file": "--client-ca",

@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from extender.cli.certificate import certificate
 from extender.cli.charge import charge
 from extender.cli.check_config import check_config
 from extender.cli.explain import explain
@@ -40,6 +41,7 @@ cli.add_command(what_if)
 cli.add_command(charge)
 cli.add_command(quota)
 cli.add_command(check_config)
+cli.add_command(certificate)
 cli.add_command(health)
 cli.add_command(shadow_report_command)
 

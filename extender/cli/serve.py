@@ -93,6 +93,13 @@ from extender.wire.label_selector import LabelSelector
     "way can read and change what is asked.",
 )
 @click.option(
+    "--plain-verbs",
+    "has_plain_verbs",
+    is_flag=True,
+    help="Serve --listen over plain HTTP although --tls-cert is given: for a "
+    "kube-scheduler in the same pod. Other addresses have TLS.",
+)
+@click.option(
     "--tls-cert",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -178,6 +185,7 @@ def serve(
     hami_metrics: bool,
     webhook_listen: str | None,
     is_plain_allowed: bool,
+    has_plain_verbs: bool,
     tls_cert: Path | None,
     tls_key: Path | None,
     client_ca: Path | None,
@@ -242,6 +250,7 @@ def serve(
             webhook_listen=webhook_listen,
             metrics_listen=metrics_listen,
             is_plain_allowed=is_plain_allowed,
+            has_plain_verbs=has_plain_verbs,
         ),
         scheduling=scheduling,
         admission=AdmissionSettings(

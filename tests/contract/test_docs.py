@@ -178,7 +178,9 @@ def commands() -> list[tuple[str, str]]:
         text = page.read_text(encoding="utf-8")
         blocks = "\n".join(block for _, block in BLOCK.findall(text))
         joined = blocks.replace("\\\n", " ")
-        in_blocks = re.findall(r"(?m)(?:^|[ /])(gpu-extender [^|>\n]*)", joined)
+        # Not where it is another command's word, such as kubectl's namespace.
+        begun = r"(?m)(?:^ *|[|$] |bin/)(gpu-extender [^|>\n]*)"
+        in_blocks = re.findall(begun, joined)
         found += [(page.name, each.strip()) for each in in_blocks]
         # Between backticks a command alone is a mention, not something to type.
         inline = [each for each in INLINE.findall(text) if len(each.split()) > 2]

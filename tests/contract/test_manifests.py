@@ -21,6 +21,7 @@ from tests.builders import pod
 from tests.shipped import SHIPPED
 
 MANIFESTS: Final = Path(__file__).parents[2] / "manifests"
+BASE: Final = MANIFESTS / "base"
 GUARD: Final = MANIFESTS / "guard"
 OF_NODES: Final = re.compile("hami.io/node-.*")
 """What guard/nodes.yaml guards without a line in the parameters."""
@@ -153,7 +154,7 @@ def test_all_counts_are_listed() -> None:
 
 def test_guards_name_the_account_of_the_role() -> None:
     """The service account that has the rights may write, and bind."""
-    account, *_ = documents(MANIFESTS / "rbac.yaml")
+    account, *_ = documents(BASE / "rbac.yaml")
     metadata = account["metadata"]
     name = f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}"
     assert name in listed("accounts")
@@ -174,9 +175,16 @@ def test_guard_stops_nothing_where_parameters_are_missing(name: str) -> None:
 
 
 def test_names_tell_whose_they_are() -> None:
-    """All objects of the cluster begin with gpu-extender; the others are in it."""
-    for path in [*MANIFESTS.glob("*.yaml"), *GUARD.glob("*.yaml")]:
+    """All objects begin with gpu-extender, and are of its namespace or kube-system."""
+    paths = [
+        path
+        for path in MANIFESTS.rglob("*.yaml")
+        if "chart" not in path.parts and path.name != "kustomization.yaml"
+    ]
+    assert paths
+    for path in paths:
         for document in documents(path):
             metadata = document["metadata"]
             assert metadata["name"].startswith("gpu-extender"), path
-            assert metadata.get("namespace", "gpu-extender") == "gpu-extender", path
+            namespace = metadata.get("namespace", "gpu-extender")
+            assert namespace in {"gpu-extender", "kube-system"}, path

@@ -16,7 +16,7 @@ from tests.admission import review
 from tests.shipped import SHIPPED
 
 ROOT: Final = Path(__file__).parents[2]
-MANIFEST: Final = ROOT / "manifests" / "webhook.yaml"
+MANIFEST: Final = ROOT / "manifests" / "base" / "webhook.yaml"
 
 
 def webhooks() -> dict[str, dict[str, Any]]:

@@ -77,6 +77,14 @@ _KUBERNETES: Final = _Module(
     ldflags=f"-s -w -X {_STAMP}.gitVersion={VERSION} -X {_STAMP}.gitMajor=1 "
     f"-X {_STAMP}.gitMinor=36",
 )
+HELM_VERSION: Final = "v3.18.4"
+"""Of Helm; go.mod pins it."""
+
+_HELM: Final = _Module(
+    name="helm",
+    packages=("helm.sh/helm/v3/cmd/helm",),
+    ldflags=f"-s -w -X helm.sh/helm/v3/internal/version.version={HELM_VERSION}",
+)
 _KWOK: Final = _Module(name="kwok", packages=("sigs.k8s.io/kwok/cmd/kwok",))
 _PROMTOOL: Final = _Module(
     name="promtool", packages=("github.com/prometheus/prometheus/cmd/promtool",)
@@ -120,6 +128,11 @@ def built_kwok(say: Say) -> Path:
     is stricter, and plays a thousand nodes from one process.
     """
     return _built(_KWOK, say) / "kwok"
+
+
+def built_helm(say: Say) -> Path:
+    """Give helm, built as by `built`; only `make verify` needs it."""
+    return _built(_HELM, say) / "helm"
 
 
 def built_promtool(say: Say) -> Path:

@@ -75,6 +75,12 @@ def control_plane_binaries(say: Say) -> Binaries:
 
 
 @pytest.fixture(scope="session")
+def helm_program(say: Say) -> Path:
+    """Give helm, built once a machine; only ``make verify`` needs it."""
+    return binaries.built_helm(say)
+
+
+@pytest.fixture(scope="session")
 def shared_control_plane(
     control_plane_binaries: Binaries,
     tmp_path_factory: pytest.TempPathFactory,

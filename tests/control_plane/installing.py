@@ -12,8 +12,8 @@ from tests.control_plane.plane import ControlPlane, User
 
 MANIFESTS: Final = Path(__file__).parents[2] / "manifests"
 FILES: Final = (
-    "namespace.yaml",
-    "rbac.yaml",
+    "base/namespace.yaml",
+    "base/rbac.yaml",
     "shadow-rbac.yaml",
     "guard/parameters.yaml",
     "guard/pods.yaml",

@@ -55,7 +55,7 @@ class User(StrEnum):
     """May do what Kubernetes' own roles give to kube-scheduler."""
 
     EXTENDER = "system:serviceaccount:gpu-extender:gpu-extender"
-    """May do what ``manifests/rbac.yaml`` gives to its service account."""
+    """May do what ``manifests/base/rbac.yaml`` gives to its service account."""
 
     SHADOW = "system:serviceaccount:gpu-extender:gpu-extender-shadow"
     """May do what ``manifests/shadow-rbac.yaml`` gives to its service account."""

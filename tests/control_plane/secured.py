@@ -61,14 +61,14 @@ async def registered(api: Api, url: str, authority: bytes) -> AsyncIterator[None
         await register(api, url, authority)
         yield
     finally:
-        for configuration in documents("webhook.yaml"):
+        for configuration in documents("base/webhook.yaml"):
             name = configuration["metadata"]["name"]
             await api.delete(f"{_collection_of(configuration)}/{name}")
         await _until_asked(api, is_asked=False)
 
 
 async def register(api: Api, url: str, authority: bytes) -> None:
-    """Have the API server ask for admission, as ``manifests/webhook.yaml`` says.
+    """Have the API server ask for admission, as ``manifests/base/webhook.yaml`` says.
 
     Args:
         api: As administrator.
@@ -78,7 +78,7 @@ async def register(api: Api, url: str, authority: bytes) -> None:
     Raises:
         TimeoutError: It does not, after a while.
     """
-    for configuration in documents("webhook.yaml"):
+    for configuration in documents("base/webhook.yaml"):
         for one in configuration["webhooks"]:
             service = one["clientConfig"].pop("service")
             one["clientConfig"]["url"] = url + service["path"]

@@ -2,8 +2,8 @@
 
 ``console`` blocks, which show output, are run by tests/contract/test_docs.py. A page's
 ``sh`` blocks run in order, each as one script, beside a control plane of the page's
-own; ``kubectl`` is the project's. What is changed for that stands in `in_place_of`, and
-what is not run at all in `NOT_RUN`, with the reason.
+own; ``kubectl`` and ``helm`` are the project's. What is changed for that stands in
+`in_place_of`, and what is not run at all in `NOT_RUN`, with the reason.
 """
 
 import os
@@ -38,6 +38,8 @@ NOT_RUN: Final = {
     "make bench": "takes minutes; benchmarks have tests of their own",
     "make bench-full": "takes an hour",
     "make bench-compare": "needs a run of make bench before it",
+    "kubectl -n gpu-extender rollout status": "needs pods that run; none does here",
+    "gpu-extender certificate": "runs in the cluster; test_installation has it run",
     "kubectl port-forward": "needs a pod that runs; no container does here",
     "docker build": "needs a builder; tests/image runs the stages",
     "docker run": "needs a builder; tests/image serves what they made",
@@ -111,7 +113,9 @@ def control_plane(
 class Desk:
     """Where a reader sits: a checkout, a cluster, and some files of their own."""
 
-    def __init__(self, folder: Path, control_plane: ControlPlane) -> None:
+    def __init__(
+        self, folder: Path, control_plane: ControlPlane, helm_program: Path
+    ) -> None:
         self.folder = folder / "desk"
         self.scratch = folder / "scratch"
         self.address = f"127.0.0.1:{free_port()}"
@@ -121,13 +125,14 @@ class Desk:
         for entry in ROOT.iterdir():
             if entry.name not in {"build", ".git"}:
                 (self.folder / entry.name).symlink_to(entry)
-        self._install(control_plane)
+        self._install(control_plane, helm_program)
         self._write_files()
 
-    def _install(self, control_plane: ControlPlane) -> None:
+    def _install(self, control_plane: ControlPlane, helm_program: Path) -> None:
         commands = self.scratch / "bin"
         commands.mkdir()
         (commands / "kubectl").symlink_to(control_plane.binaries.kubectl)
+        (commands / "helm").symlink_to(helm_program)
         server = SERVER.format(
             python=sys.executable, address=self.address, scratch=self.scratch
         )
@@ -202,9 +207,11 @@ def in_place_of(text: str, desk: Desk) -> str:
 
 
 @pytest.fixture
-def desk(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Desk]:
+def desk(
+    control_plane: ControlPlane, helm_program: Path, tmp_path: Path
+) -> Iterator[Desk]:
     """Give a desk at a cluster with nodes, and the objects that pages name."""
-    made = Desk(tmp_path, control_plane)
+    made = Desk(tmp_path, control_plane, helm_program)
     text = (ROOT / "config" / "example-cluster.yaml").read_text(encoding="utf-8")
     items = yaml.safe_load(text)["items"]
     objects = [each for each in items if each["kind"] == "Node"]

@@ -1,4 +1,4 @@
-"""The extender serves with the rights of ``manifests/rbac.yaml``, and uses each.
+"""The extender serves with the rights of ``manifests/base/rbac.yaml``, and uses each.
 
 All other tests of this package run it under the same rights.
 """
@@ -40,7 +40,7 @@ def given_rights() -> set[str]:
     """Spell the rights out, as ``patch nodes``."""
     return {
         f"{verb} {resource}"
-        for document in documents("rbac.yaml")
+        for document in documents("base/rbac.yaml")
         if document["kind"] in ROLES
         for rule in document["rules"]
         for verb in rule["verbs"]

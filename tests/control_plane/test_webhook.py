@@ -22,7 +22,7 @@ from tests.control_plane.client import MERGE, Api, ApiError, pods_path
 from tests.control_plane.extender import GpuExtender, gpu_extender
 from tests.control_plane.plane import ControlPlane
 
-MANIFEST: Final = Path(__file__).parents[2] / "manifests" / "webhook.yaml"
+MANIFEST: Final = Path(__file__).parents[2] / "manifests" / "base" / "webhook.yaml"
 CONFIGURATIONS: Final = (
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 )

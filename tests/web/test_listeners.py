@@ -263,3 +263,24 @@ def test_webhook_needs_tls() -> None:
     """kube-apiserver asks no webhook in the clear."""
     with pytest.raises(SettingsError, match="--webhook-listen needs --tls-cert"):
         http_settings(f"{HOST}:0", webhook_listen=f"{HOST}:0", is_plain_allowed=True)
+
+
+def test_plain_verbs_leave_tls_to_the_others(tmp_path: Path) -> None:
+    """kube-scheduler of the same pod asks in the clear, the API server does not."""
+    tls = _tls(authority := Authority(tmp_path, "authority"), authority.server())
+    settings = http_settings(
+        f"{HOST}:0",
+        replace(tls, client_ca_file=None),
+        webhook_listen=f"{HOST}:0",
+        has_plain_verbs=True,
+    )
+    verbs, webhook = settings.listeners()
+    assert verbs.tls is None
+    assert webhook.tls is not None
+
+
+def test_plain_verbs_know_nobody_by_certificate(tmp_path: Path) -> None:
+    """Nobody is let to think that clients were asked for certificates."""
+    tls = _tls(authority := Authority(tmp_path, "authority"), authority.server())
+    with pytest.raises(SettingsError, match="--plain-verbs and --client-ca"):
+        http_settings(f"{HOST}:0", tls, has_plain_verbs=True)
