@@ -13,7 +13,7 @@ from extender.service.nominated import NominatedRoom
 from extender.state.ledger import Ledger
 from extender.state.supposed import SupposedState
 from extender.verbs.explain import as_new
-from extender.verbs.node_types import node_of_type, types_of
+from extender.verbs.node_types import node_of_type, type_steps
 from extender.verbs.supposition import (
     Ended,
     NodeFill,
@@ -23,7 +23,7 @@ from extender.verbs.supposition import (
 )
 from extender.verbs.what_if import (
     fill_steps,
-    limit_groups,
+    limit_steps,
     needed_steps,
     quota_shortages,
 )
@@ -86,7 +86,7 @@ class Planner:
         further = {
             word: node_of_type(ledger, word, each.count + 1)
             for word, each in types.items()
-        } or {word: node_of_type(ledger, word) for word in types_of(ledger)}
+        }
         told = WhatIf(
             pod.namespace,
             pod.name,
@@ -123,10 +123,17 @@ class Planner:
             return told
         yield
         short = quota_shortages(state, pod)
-        limits = () if short else limit_groups(state, pod, filling.refusal, held)
+        told = replace(told, quota=short)
+        if not short:
+            limits = yield from limit_steps(state, pod, filling.refusal, held)
+            told = replace(told, limits=limits)
         left = (supposed.replicas or 0) - filling.fits
+        if left <= 0:
+            return told
+        if not further:
+            further = yield from type_steps(ledger)
         needed = yield from _needed(state, pod, left, further, is_late)
-        return replace(told, limits=limits, quota=short, needed=needed)
+        return replace(told, needed=needed)
 
     def _pods(self, supposed: Supposition) -> set[PodUID]:
         """Find the pods that are supposed not to be there.
@@ -171,9 +178,7 @@ def _needed(
     further: dict[str, Node],
     is_late: Callable[[], bool],
 ) -> Generator[None, None, tuple[NodesNeeded, ...]]:
-    """Tell of each type how many nodes the pods that are left need; none where none."""
-    if left <= 0:
-        return ()
+    """Tell of each type how many nodes the pods that are left need."""
     found: tuple[NodesNeeded, ...] = ()
     for of_type in further.items():
         needed = yield from needed_steps(state, pod, left, of_type, is_late)

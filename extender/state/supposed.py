@@ -11,7 +11,7 @@ from extender.state.holdings import Reservation, standing_of
 from extender.state.ledger import Ledger
 from extender.state.quotas import NO_CHARGES, Charged, Quotas
 
-_NODES_A_STEP = 64
+_NODES_A_STEP = 16
 
 
 class SupposedState:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -15,6 +15,8 @@ _MODEL: Final = re.compile(r"(.+?)\s*x\s*([1-9][0-9]{0,2})")
 
 _MOST_TYPES: Final = 8
 """That are told of unasked."""
+
+_NODES_A_STEP: Final = 64
 
 
 def node_of_type(ledger: Ledger, word: str, number: int = 0) -> Node:
@@ -35,12 +37,7 @@ def node_of_type(ledger: Ledger, word: str, number: int = 0) -> Node:
     name = NodeName(f"~{word}-{number}")
     known = ledger.nodes.get(NodeName(word))
     if known is not None and any(_counts(each) for each in known.inventories.values()):
-        inventories = {
-            kind: _renamed(each, name)
-            for kind, each in known.inventories.items()
-            if _counts(each)
-        }
-        return Node(name, inventories)
+        return _copy(known, name)
     found = _MODEL.fullmatch(word)
     if found is not None:
         model, count = found[1], int(found[2])
@@ -58,18 +55,38 @@ def node_of_type(ledger: Ledger, word: str, number: int = 0) -> Node:
     )
 
 
-def types_of(ledger: Ledger) -> list[str]:
-    """List nodes that stand for all there are: one of each set of cards.
+def _copy(known: Node, name: NodeName) -> Node:
+    inventories = {
+        kind: _renamed(each, name)
+        for kind, each in known.inventories.items()
+        if _counts(each)
+    }
+    return Node(name, inventories)
 
-    Those of which there are most come first, up to some.
+
+def type_steps(ledger: Ledger) -> Generator[None, None, dict[str, Node]]:
+    """Make nodes that stand for all there are: one of each set of cards.
+
+    Returns:
+        By the name of the first such node; those of which there are most come first,
+        up to some.
     """
-    first: dict[frozenset[tuple[CardShape, int]], str] = {}
-    counts: Counter[str] = Counter()
-    for name in sorted(ledger.nodes):
-        shapes = frozenset(Counter(_shapes(ledger.nodes[name])).items())
+    nodes = dict(ledger.nodes)
+    first: dict[frozenset[tuple[CardShape, int]], NodeName] = {}
+    counts: Counter[NodeName] = Counter()
+    for number, node in enumerate(nodes.values(), start=1):
+        shapes = frozenset(Counter(_shapes(node)).items())
         if shapes:
-            counts[first.setdefault(shapes, name)] += 1
-    return [name for name, _ in counts.most_common(_MOST_TYPES)]
+            name = min(first.get(shapes, node.name), node.name)
+            counts[name] = counts.pop(first.get(shapes, name), 0) + 1
+            first[shapes] = name
+        if number % _NODES_A_STEP == 0:
+            yield
+    ranked = sorted(counts, key=lambda name: (-counts[name], name))
+    return {
+        name: _copy(nodes[name], NodeName(f"~{name}-0"))
+        for name in ranked[:_MOST_TYPES]
+    }
 
 
 def _shapes(node: Node) -> Iterator[CardShape]:

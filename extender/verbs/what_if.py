@@ -151,12 +151,12 @@ def _is_of_quota(decision: FilterDecision) -> bool:
     )
 
 
-def limit_groups(
+def limit_steps(
     state: SupposedState,
     pod: Pod,
     refusal: FilterDecision,
     nominated: Sequence[Holding] = (),
-) -> tuple[LimitGroup, ...]:
+) -> Generator[None, None, tuple[LimitGroup, ...]]:
     """Put nodes together that refuse a further one for the same reasons."""
     found: list[LimitGroup] = []
     for texts, is_unresolvable in (
@@ -177,6 +177,7 @@ def limit_groups(
                     tuple(findings_of(verdict)) if verdict is not None else (),
                 )
             )
+            yield
     return tuple(found)
 
 

@@ -76,6 +76,25 @@ async def test_quota_is_the_limit(serve: Serve) -> None:
     assert [each.nodes for each in told.needed] == [None]
 
 
+async def test_each_type_has_all_of_the_quota(serve: Serve) -> None:
+    """What is tried on nodes of one type takes nothing from another's."""
+    hard = {"limits.nvidia.com/gpumem": 80_000}
+    scheduler = await serve(NODE, resource_quota("q", hard=hard))
+    types = [{"type": "n1"}, {"type": "NVIDIA A10x1"}]
+    body = question(replicas=8, add_nodes=types)
+    answer = await scheduler.send("POST", "/what-if", body)
+    told = decode_view(WhatIf, orjson.loads(answer.body))
+    assert (told.fits, told.ended) == (4, Ended.LIMIT)
+    assert [each.nodes for each in told.needed] == [1, 2]
+    body = question(replicas=9, add_nodes=types)
+    answer = await scheduler.send("POST", "/what-if", body)
+    beyond = decode_view(WhatIf, orjson.loads(answer.body))
+    assert [(each.nodes, each.why_not) for each in beyond.needed] == [
+        (None, Ended.QUOTA),
+        (None, Ended.QUOTA),
+    ]
+
+
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
