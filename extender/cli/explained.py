@@ -14,12 +14,14 @@ from extender.verbs.event_text import amount_text
 from extender.verbs.explanation import (
     CardRelief,
     CardView,
+    ContainerAsk,
     Explanation,
     HeldCard,
     Holder,
     NearMiss,
     NodeView,
     Outcome,
+    PhaseNeed,
     Place,
     Return,
 )
@@ -53,12 +55,12 @@ def print_explanation(
     if is_wide:
         console.print(printable(f"  from {origin}"), soft_wrap=True)
     _print_problems(console, told)
-    _print_asks(console, told)
+    print_asks(console, told.asks, told.phases)
     _print_quota(console, told)
     if told.place is not None:
         _print_place(console, told.place)
     for card in told.holds:
-        _print_held(console, card, is_wide=is_wide)
+        print_held(console, card, is_wide=is_wide)
     if told.nearest is not None:
         _print_miss(console, told.nearest, is_wide=is_wide)
     if told.groups and told.problem is None:
@@ -97,7 +99,8 @@ def _headline(told: Explanation) -> tuple[str, str]:
             return told.outcome.value, "bold"
 
 
-def _table(*columns: str, right: Collection[str] = ()) -> Table:
+def plain_table(*columns: str, right: Collection[str] = ()) -> Table:
+    """Make a table without lines; long cells are folded."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in columns:
         table.add_column(
@@ -106,10 +109,13 @@ def _table(*columns: str, right: Collection[str] = ()) -> Table:
     return table
 
 
-def _print_asks(console: Console, told: Explanation) -> None:
-    if not told.asks:
+def print_asks(
+    console: Console, asks: Sequence[ContainerAsk], phases: Sequence[PhaseNeed]
+) -> None:
+    """Print what containers ask for, and the phases that bind."""
+    if not asks:
         return
-    table = _table(
+    table = plain_table(
         "container",
         "lifetime",
         "cards",
@@ -117,7 +123,7 @@ def _print_asks(console: Console, told: Explanation) -> None:
         "cores % each",
         right=("cards", "memory each", "cores % each"),
     )
-    for ask in told.asks:
+    for ask in asks:
         memory = f"{ask.memory_percent} %"
         if ask.memory_mib is not None:
             memory = f"{ask.memory_mib} MiB"
@@ -129,15 +135,15 @@ def _print_asks(console: Console, told: Explanation) -> None:
             str(ask.core_percent),
         )
     console.print(indented(table))
-    if len(told.phases) > 1:
-        for need in told.phases:
+    if len(phases) > 1:
+        for need in phases:
             if need.binds:
-                text = f"  largest phase: {need.name}, {_need(told, need.name)}"
-                console.print(printable(text))
+                console.print(
+                    printable(f"  largest phase: {need.name}, {_amount(need)}")
+                )
 
 
-def _need(told: Explanation, name: str) -> str:
-    [need, *_] = [each for each in told.phases if each.name == name and each.binds]
+def _amount(need: PhaseNeed) -> str:
     amount = Usage(need.slots, need.memory_mib, need.core_percent)
     percent = f", {need.memory_percent} % of memory" if need.memory_percent else ""
     return f"{amount_text(amount)}{percent} on all its cards"
@@ -157,7 +163,7 @@ def _print_place(console: Console, place: Place) -> None:
             )
         )
         console.print(f"    {term.policy}: {parts} in use with it, {term.score} of 10")
-    table = _table(
+    table = plain_table(
         "container", "card", "memory MiB", "cores %", right=("memory MiB", "cores %")
     )
     for share in place.shares:
@@ -174,11 +180,12 @@ def _print_place(console: Console, place: Place) -> None:
         console.print(printable(f"  next: {listed}"))
 
 
-def _print_held(console: Console, card: HeldCard, *, is_wide: bool) -> None:
+def print_held(console: Console, card: HeldCard, *, is_wide: bool) -> None:
+    """Print a card that a pod holds, phase by phase."""
     name = f"card {card.index}" if card.index is not None else card.device_uuid
     uuid = f" {card.device_uuid}" if is_wide else ""
     console.print(printable(f"  {name} {card.model}{uuid}"))
-    table = _table(
+    table = plain_table(
         "phase", "slots", "MiB", "cores %", right=("slots", "MiB", "cores %")
     )
     for phase in card.phases:
@@ -220,7 +227,7 @@ def _relief(relief: CardRelief, miss: NearMiss, *, is_wide: bool) -> str:
 
 def _print_groups(console: Console, told: Explanation, *, is_wide: bool) -> None:
     views = {view.node: view for view in told.nodes}
-    table = _table("nodes", "reasons", "in numbers")
+    table = plain_table("nodes", "reasons", "in numbers")
     for group in told.groups:
         mark = "*" if group.is_unresolvable else ""
         names = [*group.nodes]
@@ -310,10 +317,11 @@ def _card_lines(card: CardView, *, is_wide: bool) -> Iterator[str]:
         needs = amount_text(card.needed, counts_units=card.counts_units)
         yield f"    {answer}: needs {needs}{beside}"
     for holder in card.holders:
-        yield f"    {_holder(holder, counts_units=card.counts_units)}"
+        yield f"    {holder_text(holder, counts_units=card.counts_units)}"
 
 
-def _holder(holder: Holder, *, counts_units: bool) -> str:
+def holder_text(holder: Holder, *, counts_units: bool) -> str:
+    """Tell who holds what, in which phase, and what comes back before its end."""
     held = amount_text(holder.held, counts_units=counts_units)
     parts = [holder.status]
     if holder.why != "allocated":

@@ -8,6 +8,7 @@ from extender.cli.charge import charge
 from extender.cli.check_config import check_config
 from extender.cli.explain import explain
 from extender.cli.health import health
+from extender.cli.inspect import inspect
 from extender.cli.quota import quota
 from extender.cli.schedule import schedule
 from extender.cli.serve import serve
@@ -33,6 +34,7 @@ def cli() -> None:
 cli.add_command(serve)
 cli.add_command(schedule)
 cli.add_command(explain)
+cli.add_command(inspect)
 cli.add_command(charge)
 cli.add_command(quota)
 cli.add_command(check_config)

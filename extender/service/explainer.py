@@ -1,15 +1,14 @@
 """explain: what filter would answer for a pod now, told in full; nothing changes."""
 
-import asyncio
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from extender.core.holding import Holding
-from extender.core.model import NodeName, Pod, PodStatus, PodUID
+from extender.core.model import Node, NodeName, Pod, PodStatus, PodUID
 from extender.core.policies import Burst
 from extender.errors import NotFound
 from extender.service.exact import ExactPlaces
+from extender.service.in_turns import in_turns
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
 from extender.state.ledger import Ledger
@@ -23,8 +22,6 @@ from extender.verbs.filter import FilterDecision
 from extender.verbs.moment import Moment
 from extender.verbs.verdicts import NodeVerdict
 from extender.wire.lock import decode_lock
-
-_Told = TypeVar("_Told")
 
 
 class Explainer:
@@ -104,7 +101,7 @@ class Explainer:
         )
         if not new.asks_for_devices and new.request_problem is None:
             return explain_placed(new, None, None)
-        return await _in_turns(self._steps(new, wanted))
+        return await in_turns(self._steps(new, wanted))
 
     async def explain(self, pod: Pod, wanted: Sequence[NodeName] = ()) -> Explanation:
         """Explain a pod as it stands: what it holds, or where it would go, or why not.
@@ -122,7 +119,7 @@ class Explainer:
             name = holding.node_name if holding else pod.node_name
             node = None if name is None else self._ledger.nodes.get(name)
             return explain_placed(pod, standing, node)
-        return await _in_turns(self._steps(pod, wanted))
+        return await in_turns(self._steps(pod, wanted))
 
     def _steps(
         self, pod: Pod, wanted: Sequence[NodeName]
@@ -152,14 +149,8 @@ class Explainer:
 
     def _lock_views(self, pod: Pod) -> dict[NodeName, LockView]:
         stuck = {name for name, pod_uid in self._stuck() if pod_uid != pod.uid}
-        found = {}
-        for name, node in self._ledger.nodes.items():
-            if node.lock is None and not node.own_locks:
-                continue
-            owner = None if node.lock is None else decode_lock(node.lock)
-            holder = None if owner is None else f"{owner.namespace}/{owner.name}"
-            found[name] = LockView(holder, refuses=name in stuck)
-        return found
+        seen = ((each, lock_of(each, stuck)) for each in self._ledger.nodes.values())
+        return {node.name: lock for node, lock in seen if lock is not None}
 
     def _expected(self, pod: Pod) -> list[tuple[str, Holding]]:
         if self._exact is None:
@@ -171,12 +162,15 @@ class Explainer:
         ]
 
 
-async def _in_turns(steps: Generator[None, None, _Told]) -> _Told:
-    """Let others have the loop between the steps."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as ended:
-            told: _Told = ended.value
-            return told
-        await asyncio.sleep(0)
+def lock_of(node: Node, stuck: Container[NodeName]) -> LockView | None:
+    """Tell of a node's lock; None while nobody holds it.
+
+    Args:
+        node: Of the cluster.
+        stuck: Nodes that are refused for their lock.
+    """
+    if node.lock is None and not node.own_locks:
+        return None
+    owner = None if node.lock is None else decode_lock(node.lock)
+    holder = None if owner is None else f"{owner.namespace}/{owner.name}"
+    return LockView(holder, refuses=node.name in stuck)

@@ -30,10 +30,11 @@ from extender.service.auditor import Auditor
 from extender.service.binder import Binder
 from extender.service.cluster import Cluster, NodeLock
 from extender.service.exact import ExactPlaces
-from extender.service.explainer import Explainer
+from extender.service.explainer import Explainer, lock_of
 from extender.service.figures import show_state
 from extender.service.fit_counts import FitCounts
 from extender.service.handshakes import Handshakes
+from extender.service.inspector import Inspector
 from extender.service.last_refusals import LastRefusals
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
@@ -160,6 +161,11 @@ class Extender:
             decide=lambda pod, names: self._decide(pod, self._ledger.fleet, names),
             stuck=self._stuck,
             with_problem=self._with_problem,
+        )
+        self.inspector = Inspector(
+            self._ledger,
+            lambda: self.reader.kinds,
+            lambda node: lock_of(node, {name for name, _ in self._stuck()}),
         )
         self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
         self._fit_counts = FitCounts(self.metrics)

@@ -21,6 +21,7 @@ from extender.web.bodies import BODIES, Bodies
 from extender.web.clients import known_clients_only
 from extender.web.errors import answer_errors
 from extender.web.explain import add_explain
+from extender.web.inspect import add_inspect
 from extender.web.local import check_local
 from extender.web.shadow import add_shadow
 from extender.web.webhook import add_webhook
@@ -103,6 +104,7 @@ def _add_metrics(app: web.Application, settings: HttpSettings) -> None:
     app.router.add_get("/metrics", _metrics)
     app.router.add_get("/debug/audit", _audit)
     add_explain(app, app[EXTENDER], settings.pod_limit_bytes)
+    add_inspect(app, app[EXTENDER])
 
 
 def _add_webhook(app: web.Application, settings: HttpSettings) -> None:
