@@ -191,7 +191,7 @@ def _summary(
 
 
 def node_problems(ledger: Ledger, kinds: Kinds, name: NodeName) -> Iterator[str]:
-    """Tell why cards of a node cannot be read or do not count, and what else is wrong."""
+    """Tell what is wrong with a node, and why cards of it do not count."""
     node = ledger.nodes.get(name)
     if node is None:
         yield "the API does not show this node, but pods hold devices there"

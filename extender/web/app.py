@@ -24,6 +24,7 @@ from extender.web.explain import add_explain
 from extender.web.inspect import add_inspect
 from extender.web.local import check_local
 from extender.web.shadow import add_shadow
+from extender.web.status_page import add_ui
 from extender.web.webhook import add_webhook
 from extender.wire.extender_v1 import (
     ExtenderArgs,
@@ -105,6 +106,7 @@ def _add_metrics(app: web.Application, settings: HttpSettings) -> None:
     app.router.add_get("/debug/audit", _audit)
     add_explain(app, app[EXTENDER], settings.pod_limit_bytes)
     add_inspect(app, app[EXTENDER])
+    add_ui(app, app[EXTENDER])
 
 
 def _add_webhook(app: web.Application, settings: HttpSettings) -> None:
