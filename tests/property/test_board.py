@@ -87,16 +87,23 @@ def updated(board: Board) -> bool:
 def events(draw: st.DrawFn, shown: Extender) -> None:
     """Let one thing happen, whether it makes sense or not."""
     read = shown.reader.read
-    kind = draw(st.sampled_from(["pod", "pod", "pod", "node", "gone", "ours", "all"]))
-    uid = read(draw(st.sampled_from(ASKING)).build()).uid
+    kind = draw(
+        st.sampled_from(["pod"] * 4 + ["ours"] * 3 + ["node", "gone", "gone", "all"])
+    )
+    uids = [*shown.ledger.pods] or [PodUID("never seen")]
     match kind:
         case "pod":
-            shown.take_in(PodSeen(read(draw(st.sampled_from(PODS)).build())))
+            forms = draw(st.sampled_from([ASKING, PODS]))
+            shown.take_in(PodSeen(read(draw(st.sampled_from(forms)).build())))
         case "node":
-            shown.take_in(NodeSeen(shown.read_node(draw(st.sampled_from(NODES)).build())))
+            shown.take_in(
+                NodeSeen(shown.read_node(draw(st.sampled_from(NODES)).build()))
+            )
         case "gone":
-            lost = st.sampled_from([PodGone(uid), NodeGone(draw(st.sampled_from(NAMES)))])
-            shown.take_in(draw(lost))
+            if draw(st.integers(0, 3)):
+                shown.take_in(PodGone(draw(st.sampled_from(uids))))
+            else:
+                shown.take_in(NodeGone(draw(st.sampled_from(NAMES))))
         case "ours":
             _decide(draw, shown, read(draw(st.sampled_from(ASKING)).build()))
         case _:
@@ -122,11 +129,13 @@ def test_changes_add_up_to_the_whole(data: st.DataObject) -> None:
         data.draw(events(shown))
     board = board_of(shown)
     updated(board)
-    pages: list[BoardPage] = []
-    for _ in range(data.draw(st.integers(1, 15), label="steps")):
+    pages: list[BoardPage] = [BoardPage()]
+    pages[0].take(board.whole().encode())
+    for _ in range(data.draw(st.integers(2, 12), label="steps")):
         match data.draw(st.sampled_from(["happens", "happens", "update", "page"])):
             case "happens":
-                data.draw(events(shown))
+                for _ in range(data.draw(st.integers(1, 3), label="events")):
+                    data.draw(events(shown))
             case "update":
                 updated(board)
             case _ if pages and data.draw(st.booleans(), label="known page"):
