@@ -38,6 +38,7 @@ from extender.service.figures import show_state, show_told
 from extender.service.fit_counts import FitCounts
 from extender.service.handshakes import Handshakes
 from extender.service.inspector import Inspector
+from extender.service.last_refusals import LastRefusals
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
 from extender.service.planner import Planner
@@ -106,6 +107,7 @@ class Extender:
         self._kinds = reader.kinds
         self._node_selector = settings.scheduling.node_selector
         self._ledger = Ledger()
+        self.last_refusals = LastRefusals(self._ledger)
         self._nominated = NominatedRoom(self._ledger)
         self._locks = NodeLocks(cluster, settings.bind, unix_seconds, monotonic)
         self._exact = (
@@ -257,6 +259,7 @@ class Extender:
                 gone = self._ledger.pods.get(pod_uid)
                 self._ledger.apply(event)
                 self._waker.forget(pod_uid)
+                self.last_refusals.drop(pod_uid)
                 self._expect_nowhere(pod_uid)
                 if gone is not None and gone.node_name is not None:
                     self._locks.wake(gone.node_name)
@@ -288,12 +291,14 @@ class Extender:
         fleet, node_names = self._candidates(args)
         decision = self._decide(args.pod, fleet, node_names)
         pod = args.pod
-        self._fit_counts.count(pod, decision)
+        texts = self._fit_counts.count(pod, decision)
         asks = pod.asks_for_devices and pod.request_problem is None
         if asks and not decision.fitting:
             self._waker.refused(pod, [*decision.failed, *decision.unresolvable])
+            self.last_refusals.note(pod.uid, texts)
             self._expect_nowhere(pod.uid)
             return decision
+        self.last_refusals.drop(pod.uid)
         self._waker.forget(pod.uid)
         if asks and self._exact is not None:
             nominated = self._nominated.held_against(pod, fleet)

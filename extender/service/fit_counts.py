@@ -1,6 +1,7 @@
 """Counts what filter says of nodes, and why."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 from prometheus_client import Counter as Metric
@@ -28,21 +29,27 @@ class FitCounts:
         }
         self._of_text: dict[str, list[Metric]] = {}
 
-    def count(self, pod: Pod, decision: FilterDecision) -> None:
-        """Count a decision about a pod; one that asks for no device says nothing."""
+    def count(self, pod: Pod, decision: FilterDecision) -> Mapping[str, int]:
+        """Count a decision about a pod; one that asks for no device says nothing.
+
+        Returns:
+            On how many nodes each text was said, where nodes were refused for reasons.
+        """
+        texts: Counter[str] = Counter()
         if not pod.asks_for_devices and pod.request_problem is None:
-            return
+            return texts
         self._answers[NodeAnswer.FITS].inc(len(decision.fitting))
         self._answers[NodeAnswer.FAILED].inc(len(decision.failed))
         self._answers[NodeAnswer.UNRESOLVABLE].inc(len(decision.unresolvable))
         if pod.request_problem is not None:
             self._reasons[REQUEST_UNUSABLE].inc(len(decision.unresolvable))
-            return
+            return texts
         for refused in (decision.failed, decision.unresolvable):
-            if refused:
-                for text, count in Counter(refused.values()).items():
-                    for metric in self._metrics_of(text):
-                        metric.inc(count)
+            texts.update(refused.values())
+        for text, count in texts.items():
+            for metric in self._metrics_of(text):
+                metric.inc(count)
+        return texts
 
     def _metrics_of(self, text: str) -> list[Metric]:
         """Find the counters of a text: reasons, joined by commas."""

@@ -11,6 +11,7 @@ from extender.core.model import DeviceUUID, Node, NodeName, Pod, PodUID, Usage
 from extender.core.overlaid_fleet import OverlaidFleet
 from extender.core.quota_room import QuotaRooms
 from extender.state.admissions import Admissions
+from extender.state.changes import Changes
 from extender.state.events import (
     Event,
     Expected,
@@ -88,6 +89,7 @@ class Ledger:
         self._phase_counts = PhaseCounts()
         self._is_synced = False
         self._generation = 0
+        self._changes: Changes | None = None
 
     @property
     def fleet(self) -> Fleet:
@@ -157,6 +159,15 @@ class Ledger:
     def generation(self) -> int:
         """How many events were applied: what was worked out holds while it stays."""
         return self._generation
+
+    def tell(self, changes: Changes | None) -> None:
+        """Note from now on what changes, for the one who looks; None for nobody."""
+        self._changes = changes
+
+    def note_pod(self, pod_uid: PodUID) -> None:
+        """Tell who looks that something besides is known of a pod."""
+        if self._changes is not None:
+            self._changes.note_pod(pod_uid)
 
     def freed_since(self, generation: int) -> list[NodeName]:
         """List nodes that may have more room than they had at a generation."""
@@ -273,6 +284,8 @@ class Ledger:
         where a card is overfull there, or else O(shares). `Recount` is O(everything).
         """
         self._generation += 1
+        if self._changes is not None:
+            _note(event, self._changes)
         match event:
             case NodeSeen(node):
                 self._see_node(node)
@@ -452,6 +465,11 @@ class Ledger:
             if standing.holding is not None:
                 held = self._held_on.setdefault(standing.holding.node_name, {})
                 held[pod_uid] = standing.holding
+        if self._changes is not None:
+            for name in self.places():
+                self._changes.note_node(name)
+            for pod_uid in self._pods:
+                self._changes.note_pod(pod_uid)
         for node in self._nodes.values():
             self._fleet.put(node, self.holdings_on(node.name))
             self._freed.note(node.name, self._generation)
@@ -469,6 +487,9 @@ class Ledger:
     ) -> None:
         if old == new:
             return
+        if self._changes is not None:
+            for holding in filter(None, (old, new)):
+                self._changes.note_node(holding.node_name)
         if old is not None:
             self._fleet.subtract(old)
             if old.node_name in self._nodes:
@@ -480,6 +501,21 @@ class Ledger:
         if new is not None:
             self._fleet.add(new)
             self._held_on.setdefault(new.node_name, {})[pod_uid] = new
+
+
+def _note(event: Event, changes: Changes) -> None:
+    """Note what an event itself names; what is held is noted where that changes."""
+    match event:
+        case NodeSeen(node):
+            changes.note_node(node.name)
+        case NodeGone(node_name):
+            changes.note_node(node_name)
+        case PodSeen(pod) | Reserved(pod, _, _):
+            changes.note_pod(pod.uid)
+        case PodGone(pod_uid) | Unreserved(pod_uid):
+            changes.note_pod(pod_uid)
+        case _:
+            pass
 
 
 def _is_older(shown: Pod, known: Pod) -> bool:

@@ -187,12 +187,13 @@ def _summary(
         sum(card.closed_by is not None for card in cards),
         sum(card.stranded_mib for card in cards),
         len(ledger.holders_on(name)),
-        tuple(_problems(ledger, kinds, name)),
+        tuple(node_problems(ledger, kinds, name)),
         any(card.counts_units for card in cards),
     )
 
 
-def _problems(ledger: Ledger, kinds: Kinds, name: NodeName) -> Iterator[str]:
+def node_problems(ledger: Ledger, kinds: Kinds, name: NodeName) -> Iterator[str]:
+    """Tell what is wrong with a node, and why cards of it do not count."""
     node = ledger.nodes.get(name)
     if node is None:
         yield "the API does not show this node, but pods hold devices there"

@@ -1,0 +1,159 @@
+"""``/ui``: the status page, its rows, and what changes of them. It names everything."""
+
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Mapping
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Final
+
+from aiohttp import web
+
+from extender.errors import MalformedBody
+from extender.service import Extender
+from extender.service.board import Board
+from extender.service.shared_board import Lost, News, SharedBoard
+from extender.web.answers import check_synced
+from extender.web.local import check_local
+
+_log = logging.getLogger(__name__)
+
+MOST_CLIENTS: Final = 16
+"""Pages that are told of changes at the same time."""
+
+HEARTBEAT_SECONDS: Final = 15.0
+"""So that a page notices a dead connection, and so do we."""
+
+HEADERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Content-Security-Policy": (
+            "default-src 'none'; script-src 'self'; style-src 'self'; "
+            "connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
+            "form-action 'none'; frame-ancestors 'none'"
+        ),
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cross-Origin-Opener-Policy": "same-origin",
+    }
+)
+"""Nothing from elsewhere, nothing inline, in nobody's frame."""
+
+_TYPES: Final = {
+    "html": "text/html",
+    "css": "text/css",
+    "js": "text/javascript",
+    "svg": "image/svg+xml",
+}
+
+_BOARD: Final = web.AppKey("board", SharedBoard)
+_EXTENDER: Final = web.AppKey("shows", Extender)
+
+
+def add_ui(app: web.Application, extender: Extender) -> None:
+    """Serve the page, to whoever is on this machine."""
+    app[_EXTENDER] = extender
+    app[_BOARD] = SharedBoard(
+        lambda: Board(
+            extender.ledger, extender.last_refusals, lambda: extender.reader.kinds
+        )
+    )
+    assets = dict(_assets())
+    app.router.add_get("/ui", assets.pop("index.html").answer)
+    for name, asset in assets.items():
+        app.router.add_get(f"/ui/{name}", asset.answer)
+    app.router.add_get("/ui/board", _whole_board)
+    app.router.add_get("/ui/events", _events)
+    app.on_shutdown.append(_close)
+
+
+async def _close(app: web.Application) -> None:
+    await app[_BOARD].close()
+
+
+def _check(request: web.Request) -> None:
+    check_local(request)
+    check_synced(request.app[_EXTENDER])
+
+
+class _Asset:
+    """One file of the page."""
+
+    def __init__(self, content: bytes, content_type: str) -> None:
+        self._content = content
+        self._type = content_type
+        self._etag = hashlib.sha256(content).hexdigest()[:32]
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Give the file, or that it is what the browser has."""
+        check_local(request)
+        # A newer version of us must not meet the scripts of an older one.
+        headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": f'"{self._etag}"'}
+        known = request.if_none_match or ()
+        if any(each.value in (self._etag, "*") for each in known):
+            return web.Response(status=304, headers=headers)
+        return web.Response(
+            body=self._content,
+            content_type=self._type,
+            charset="utf-8",
+            headers=headers,
+        )
+
+
+def _assets() -> list[tuple[str, _Asset]]:
+    folder = files("extender.web").joinpath("ui")
+    return [
+        (each.name, _Asset(each.read_bytes(), _TYPES[each.name.rpartition(".")[2]]))
+        for each in sorted(folder.iterdir(), key=lambda file: file.name)
+        if each.name.rpartition(".")[2] in _TYPES
+    ]
+
+
+async def _whole_board(request: web.Request) -> web.Response:
+    _check(request)
+    body, packed = await request.app[_BOARD].whole()
+    headers = {**HEADERS, "Cache-Control": "no-store", "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+        body = packed
+    return web.Response(body=body, content_type="application/json", headers=headers)
+
+
+async def _events(request: web.Request) -> web.StreamResponse:
+    _check(request)
+    board = request.app[_BOARD]
+    revision = request.headers.get("Last-Event-ID") or request.query.get("since", "")
+    if not revision:
+        raise MalformedBody("since", revision, "the revision of a board")
+    if board.client_count >= MOST_CLIENTS:
+        raise web.HTTPServiceUnavailable(
+            reason=f"{MOST_CLIENTS} pages are told of changes already; close one"
+        )
+    stream = web.StreamResponse(
+        headers={
+            **HEADERS,
+            "Cache-Control": "no-store",
+            "Content-Type": "text/event-stream",
+        }
+    )
+    with board.client():
+        await stream.prepare(request)
+        try:
+            async for event in _told(board, revision):
+                await stream.write(event)
+        except ConnectionError:
+            _log.debug("a page was closed")
+    return stream
+
+
+async def _told(board: SharedBoard, revision: str) -> AsyncIterator[bytes]:
+    """Give events from a revision on, until it is not known any more."""
+    while not board.is_closed:
+        match await board.news_since(revision, HEARTBEAT_SECONDS):
+            case None:
+                yield b": heartbeat\n\n"
+            case News(revision, body):
+                yield b"id: %b\nevent: rows\ndata: %b\n\n" % (revision.encode(), body)
+            case Lost():
+                yield b"event: lost\ndata: {}\n\n"
+                return
