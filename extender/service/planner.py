@@ -21,6 +21,7 @@ from extender.verbs.supposition import (
     Supposition,
     WhatIf,
 )
+from extender.verbs.verdicts import NodeVerdict
 from extender.verbs.what_if import (
     fill_steps,
     limit_steps,
@@ -39,6 +40,7 @@ class Planner:
         self,
         ledger: Ledger,
         nominated: NominatedRoom,
+        with_problem: Callable[[NodeVerdict], NodeVerdict],
         monotonic: Callable[[], float],
         most_seconds: float = MOST_SECONDS,
     ) -> None:
@@ -47,11 +49,13 @@ class Planner:
         Args:
             ledger: Is copied.
             nominated: Room that is held for others.
+            with_problem: Adds to a verdict why no card of its node counts.
             monotonic: The clock that ends a question which takes too long.
             most_seconds: Its end.
         """
         self._ledger = ledger
         self._nominated = nominated
+        self._with_problem = with_problem
         self._monotonic = monotonic
         self._most_seconds = most_seconds
         self._turn = asyncio.Lock()
@@ -125,7 +129,9 @@ class Planner:
         short = quota_shortages(state, pod)
         told = replace(told, quota=short)
         if not short:
-            limits = yield from limit_steps(state, pod, filling.refusal, held)
+            limits = yield from limit_steps(
+                state, pod, filling.refusal, held, self._with_problem
+            )
             told = replace(told, limits=limits)
         left = (supposed.replicas or 0) - filling.fits
         if left <= 0:
