@@ -172,7 +172,9 @@ class Extender:
             lambda: self.reader.kinds,
             lambda node: lock_of(node, {name for name, _ in self._stuck()}),
         )
-        self.planner = Planner(self._ledger, self._nominated, monotonic)
+        self.planner = Planner(
+            self._ledger, self._nominated, self._with_problem, monotonic
+        )
         self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
         self._monotonic = monotonic
         self._events = EventWriter(

@@ -1,7 +1,7 @@
 """what-if: what would become of replicas of a pod; nothing changes."""
 
 import asyncio
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +13,7 @@ from extender.service.nominated import NominatedRoom
 from extender.state.ledger import Ledger
 from extender.state.supposed import SupposedState
 from extender.verbs.explain import as_new
-from extender.verbs.node_types import node_of_type, type_steps
+from extender.verbs.node_types import node_of_type, numbered, type_steps
 from extender.verbs.supposition import (
     Ended,
     NodeFill,
@@ -21,12 +21,15 @@ from extender.verbs.supposition import (
     Supposition,
     WhatIf,
 )
+from extender.verbs.verdicts import NodeVerdict
 from extender.verbs.what_if import (
     fill_steps,
     limit_steps,
     needed_steps,
     quota_shortages,
 )
+
+_NODES_A_STEP: Final = 16
 
 MOST_SECONDS: Final = 20.0
 """For one question, all its turns together."""
@@ -39,6 +42,7 @@ class Planner:
         self,
         ledger: Ledger,
         nominated: NominatedRoom,
+        with_problem: Callable[[NodeVerdict], NodeVerdict],
         monotonic: Callable[[], float],
         most_seconds: float = MOST_SECONDS,
     ) -> None:
@@ -47,11 +51,13 @@ class Planner:
         Args:
             ledger: Is copied.
             nominated: Room that is held for others.
+            with_problem: Adds to a verdict why no card of its node counts.
             monotonic: The clock that ends a question which takes too long.
             most_seconds: Its end.
         """
         self._ledger = ledger
         self._nominated = nominated
+        self._with_problem = with_problem
         self._monotonic = monotonic
         self._most_seconds = most_seconds
         self._turn = asyncio.Lock()
@@ -81,12 +87,11 @@ class Planner:
         self, pod: Pod, supposed: Supposition, is_late: Callable[[], bool]
     ) -> Generator[None, None, WhatIf]:
         ledger = self._ledger
-        without, added = self._pods(supposed), self._nodes(supposed)
-        types = {each.type: each for each in supposed.add_nodes}
+        without = self._pods(supposed)
         further = {
-            word: node_of_type(ledger, word, each.count + 1)
-            for word, each in types.items()
+            each.type: node_of_type(ledger, each.type) for each in supposed.add_nodes
         }
+        added = yield from _added_steps(supposed, further)
         told = WhatIf(
             pod.namespace,
             pod.name,
@@ -125,7 +130,9 @@ class Planner:
         short = quota_shortages(state, pod)
         told = replace(told, quota=short)
         if not short:
-            limits = yield from limit_steps(state, pod, filling.refusal, held)
+            limits = yield from limit_steps(
+                state, pod, filling.refusal, held, self._with_problem
+            )
             told = replace(told, limits=limits)
         left = (supposed.replicas or 0) - filling.fits
         if left <= 0:
@@ -157,18 +164,23 @@ class Planner:
                 )
         return set(found.values())
 
-    def _nodes(self, supposed: Supposition) -> list[Node]:
-        return [
-            node_of_type(self._ledger, each.type, number)
-            for each in supposed.add_nodes
-            for number in range(1, each.count + 1)
-        ]
-
     def _held(
         self, pod: Pod, state: SupposedState, without: Collection[PodUID]
     ) -> list[Holding]:
         nominated = self._nominated.nominations_against(pod, state.fleet)
         return [each.holding for each in nominated if each.pod.uid not in without]
+
+
+def _added_steps(
+    supposed: Supposition, of_type: Mapping[str, Node]
+) -> Generator[None, None, list[Node]]:
+    found: list[Node] = []
+    for each in supposed.add_nodes:
+        for number in range(1, each.count + 1):
+            found.append(numbered(of_type[each.type], each.type, number))
+            if number % _NODES_A_STEP == 0:
+                yield
+    return found
 
 
 def _needed(

@@ -156,8 +156,17 @@ def limit_steps(
     pod: Pod,
     refusal: FilterDecision,
     nominated: Sequence[Holding] = (),
+    with_problem: Callable[[NodeVerdict], NodeVerdict] = lambda verdict: verdict,
 ) -> Generator[None, None, tuple[LimitGroup, ...]]:
-    """Put nodes together that refuse a further one for the same reasons."""
+    """Put nodes together that refuse a further one for the same reasons.
+
+    Args:
+        state: With all placed that fit.
+        pod: As for `fill_steps`.
+        refusal: Filter's answer on a further one.
+        nominated: As for `fill_steps`.
+        with_problem: Adds to a verdict why no card of its node counts.
+    """
     found: list[LimitGroup] = []
     for texts, is_unresolvable in (
         (refusal.failed, False),
@@ -174,7 +183,7 @@ def limit_steps(
                     is_unresolvable,
                     len(names),
                     names[0],
-                    tuple(findings_of(verdict)) if verdict is not None else (),
+                    tuple(findings_of(with_problem(verdict))) if verdict else (),
                 )
             )
             yield

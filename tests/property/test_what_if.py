@@ -163,27 +163,29 @@ def state_of(extender: Extender) -> object:
 
 async def placed_one_by_one(
     world: EmbeddedExtender, drawn: PodBuilder
-) -> Counter[NodeName]:
+) -> list[NodeName]:
     """Schedule replicas as the command schedule does, until one is refused."""
-    found: Counter[NodeName] = Counter()
+    found: list[NodeName] = []
     while True:
-        obj = replicas_of(drawn, found.total())
+        obj = replicas_of(drawn, len(found))
         outcome = await schedule_pod(world.extender, world.cluster, obj)
         if not isinstance(outcome, PlacedPod):
             return found
-        found[outcome.node_name] += 1
+        found.append(outcome.node_name)
 
 
-@given(worlds())
+@given(worlds(), st.integers(1, 4))
 @settings(max_examples=25)
-def test_count_is_that_of_placing_one_by_one(drawn: Drawn) -> None:
-    """As many, on the same nodes."""
+def test_count_is_that_of_placing_one_by_one(drawn: Drawn, few: int) -> None:
+    """As many, on the same nodes; also the first few of them."""
     world = drawn.start()
     told = asked(world.extender, drawn.pod)
+    first = asked(world.extender, drawn.pod, Supposition(few))
     event(told.ended)
     placed = asyncio.run(placed_one_by_one(world, drawn.pod))
-    assert {each.node: each.pods for each in told.nodes} == dict(placed)
-    assert told.fits == placed.total()
+    for answer, nodes_of in ((told, placed), (first, placed[:few])):
+        assert {each.node: each.pods for each in answer.nodes} == Counter(nodes_of)
+        assert answer.fits == len(nodes_of)
     assert told.ended in (Ended.LIMIT, Ended.QUOTA)
     assert told.limits or told.quota
 
