@@ -235,6 +235,30 @@ def test_job_makes_what_is_mounted_and_asked_for() -> None:
     assert certificate["spec"]["secretName"] == options["secret"]
 
 
+def test_job_may_change_what_it_makes_alone() -> None:
+    """By name; what serves has no right to a Secret or a webhook."""
+    (job,) = pod_of(JOB)["spec"]["containers"]
+    options = parsed(job["args"])
+    made = {options["secret"], options["webhook"]}
+    rules = [
+        rule
+        for each in documents(JOB.with_name("rbac.yaml"))
+        for rule in each.get("rules", [])
+    ]
+    assert {name for rule in rules for name in rule.get("resourceNames", [])} == made
+    unnamed = [rule for rule in rules if "resourceNames" not in rule]
+    assert [rule["verbs"] for rule in unnamed] == [["create"]]
+    changed = {name for rule in rules for name in rule["resources"]}
+    serving = {
+        name
+        for each in documents(BASE / "rbac.yaml")
+        for rule in each.get("rules", [])
+        for name in rule["resources"]
+    }
+    assert serving
+    assert not changed & serving
+
+
 def test_healthcheck_asks_where_health_is_served() -> None:
     """The image's own command finds it without arguments."""
     (health,) = [each for each in given().listeners() if Part.METRICS in each.parts]

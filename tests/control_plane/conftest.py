@@ -18,6 +18,7 @@ from tests.control_plane.extender import GpuExtender
 from tests.control_plane.installing import install
 from tests.control_plane.plane import ControlPlane
 from tests.control_plane.secured import secured
+from tests.control_plane.standins import define
 
 _TEST_SECONDS: Final = 240
 _LOGS: Final = pytest.StashKey[dict[Path, int]]()
@@ -94,6 +95,24 @@ def shared_control_plane(
             threads.submit(asyncio.run, install(running)).result()
         request.session.stash[_PLANE] = running
         yield running
+
+
+@pytest.fixture(scope="module")
+def own_plane(
+    control_plane_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """Run a control plane on which nothing is installed."""
+    folder = tmp_path_factory.mktemp("installing")
+    with plane.running(control_plane_binaries, folder) as running:
+        yield running
+
+
+@pytest_asyncio.fixture
+async def administrator(own_plane: ControlPlane) -> AsyncIterator[Api]:
+    """Talk to it; the kinds of cert-manager and the Prometheus operator are there."""
+    async with Api.connected(own_plane) as api:
+        await define(api)
+        yield api
 
 
 @pytest.fixture

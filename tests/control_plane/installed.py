@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64decode
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,12 @@ ROOT: Final = Path(__file__).parents[2]
 OVERLAYS: Final = ROOT / "manifests" / "overlays"
 CHART: Final = ROOT / "manifests" / "chart" / "gpu-extender"
 NAMESPACE: Final = "gpu-extender"
+DEPLOYMENT: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/gpu-extender"
+_ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
+CONFIGURATIONS: Final = tuple(
+    f"{_ADMISSION}/{kind}webhookconfigurations/gpu-extender"
+    for kind in ("mutating", "validating")
+)
 _SECONDS: Final = 120.0
 _HASHED: Final = "gpu-extender-scheduler-"
 
@@ -80,6 +87,15 @@ async def gpu_extender(*arguments: str | Path) -> str:
     """Run a command of ours."""
     command = [sys.executable, "-m", "extender", *arguments]
     return await asyncio.to_thread(lambda: run(command, no_proxy="127.0.0.1"))
+
+
+async def bundles(api: Api) -> set[bytes]:
+    """Give the authorities that the webhooks trust, in PEM."""
+    return {
+        b64decode(webhook["clientConfig"].get("caBundle", ""))
+        for path in CONFIGURATIONS
+        for webhook in (await api.get(path))["webhooks"]
+    }
 
 
 def objects(text: str) -> dict[str, Json]:
