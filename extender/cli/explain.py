@@ -77,7 +77,7 @@ def explain(
     if file is not None:
         if namespace is not None:
             raise click.UsageError("-n goes with a pod's name; -f has its own")
-        question = _of_manifest(_one_pod(file), wanted)
+        question = _of_manifest(one_pod(file), wanted)
     else:
         question = _of_name(*_full_name(pod or "", namespace), wanted)
     told, origin = source.ask(question)
@@ -100,7 +100,12 @@ def _full_name(pod: str, namespace: str | None) -> tuple[str, str]:
     return before, name
 
 
-def _one_pod(file: Path) -> JsonObject:
+def one_pod(file: Path) -> JsonObject:
+    """Read the one manifest that a file has.
+
+    Raises:
+        SettingsError: It cannot be read, or has none or several.
+    """
     pods = list(objects_in(read_input(file), str(file)))
     if len(pods) != 1:
         raise SettingsError(f"{file}: {len(pods)} objects, expected one pod")

@@ -14,7 +14,7 @@ from extender.cli.source import Question, Source, source_options
 from extender.cli.terminal import console, printable
 from extender.cli.views import Output, echo_view, view_output_option
 from extender.core.model import NodeName
-from extender.errors import ClusterError
+from extender.errors import ExtenderError
 from extender.service import Extender
 from extender.verbs.inspection import ClusterInspection, InspectedNode, InspectedPod
 from extender.verbs.origin import Origin
@@ -81,7 +81,7 @@ def _watch(show: _Show, seconds: float, *, is_screen: bool) -> None:
             if is_screen:
                 click.echo(_CLEAR, nl=False)
             show()
-        except ClusterError as error:
+        except ExtenderError as error:
             click.echo(printable(f"gpu-extender: {error}"), err=True)
         except KeyboardInterrupt:
             return

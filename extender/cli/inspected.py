@@ -38,8 +38,8 @@ def print_cluster(
     pods = told.pods
     with_cards, bare = len(told.nodes), told.bare_nodes
     counted = f"{with_cards} nodes with devices, {bare} without"
-    waits = f"{pods.bound} pods hold some, {pods.reserved} are being bound, "
-    console.print(f"{counted}; {waits}{pods.waiting} wait")
+    waits = f"{pods.bound} hold some, {pods.reserved} are being bound, "
+    console.print(f"{counted}; pods: {waits}{pods.waiting} wait")
     if is_wide:
         console.print(printable(f"from {origin}"), soft_wrap=True)
     if told.models:
@@ -132,7 +132,7 @@ def print_node(console: Console, told: InspectedNode, *, is_wide: bool) -> None:
     summary = told.summary
     models = ", ".join(f"{each.cards} {each.model}" for each in summary.models)
     ids = "".join(f", {_ids(each)}" for each in told.device_ids)
-    head = f": {models or 'no devices'}; {summary.pods} pods{ids}"
+    head = f": {models or 'no devices'}; pods: {summary.pods}{ids}"
     console.print(Text.assemble((printable(summary.node), "bold"), printable(head)))
     for problem in summary.problems:
         console.print(printable(f"  {problem}"), style="yellow")

@@ -14,6 +14,7 @@ from extender.cli.schedule import schedule
 from extender.cli.serve import serve
 from extender.cli.shadow_report import shadow_report_command
 from extender.cli.terminal import printable
+from extender.cli.what_if import what_if
 from extender.errors import ExtenderError
 
 EXIT_UNUSABLE_INPUT = 2
@@ -35,6 +36,7 @@ cli.add_command(serve)
 cli.add_command(schedule)
 cli.add_command(explain)
 cli.add_command(inspect)
+cli.add_command(what_if)
 cli.add_command(charge)
 cli.add_command(quota)
 cli.add_command(check_config)

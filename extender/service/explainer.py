@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from dataclasses import replace
 
 from extender.core.holding import Holding
-from extender.core.model import Node, NodeName, Pod, PodStatus, PodUID
+from extender.core.model import Node, NodeName, Pod, PodUID
 from extender.core.policies import Burst
 from extender.errors import NotFound
 from extender.service.exact import ExactPlaces
@@ -13,6 +13,7 @@ from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
 from extender.state.ledger import Ledger
 from extender.verbs.explain import (
+    as_new,
     explain_placed,
     explain_steps,
     is_to_be_placed,
@@ -92,13 +93,7 @@ class Explainer:
                 holds is left out, as ever.
             wanted: As for `explain_named`.
         """
-        new = replace(
-            pod,
-            node_name=None,
-            nominated_node=None,
-            allocation=None,
-            status=PodStatus(),
-        )
+        new = as_new(pod)
         if not new.asks_for_devices and new.request_problem is None:
             return explain_placed(new, None, None)
         return await in_turns(self._steps(new, wanted))

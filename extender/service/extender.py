@@ -38,6 +38,7 @@ from extender.service.inspector import Inspector
 from extender.service.last_refusals import LastRefusals
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
+from extender.service.planner import Planner
 from extender.service.quota_admitter import QuotaAdmitter
 from extender.service.quota_turns import QuotaTurns
 from extender.service.waker import Waker
@@ -166,6 +167,9 @@ class Extender:
             self._ledger,
             lambda: self.reader.kinds,
             lambda node: lock_of(node, {name for name, _ in self._stuck()}),
+        )
+        self.planner = Planner(
+            self._ledger, self._nominated, self._with_problem, monotonic
         )
         self._handshakes = Handshakes(cluster, self._ledger, unix_seconds)
         self._fit_counts = FitCounts(self.metrics)

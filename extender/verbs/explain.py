@@ -8,7 +8,13 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from extender.core.model import Node, NodeName, Pod, UnreadableAllocation
+from extender.core.model import (
+    Node,
+    NodeName,
+    Pod,
+    PodStatus,
+    UnreadableAllocation,
+)
 from extender.state.holdings import Footing, Standing
 from extender.verbs.explanation import (
     Explanation,
@@ -56,6 +62,13 @@ def explain_placed(
         node=where,
         problem=problem,
         holds=tuple(held_cards(pod, standing, node)) if standing else (),
+    )
+
+
+def as_new(pod: Pod) -> Pod:
+    """Give a pod as if it were created now: bound nowhere, with nothing behind it."""
+    return replace(
+        pod, node_name=None, nominated_node=None, allocation=None, status=PodStatus()
     )
 
 

@@ -34,8 +34,9 @@ from extender.verbs.pod_phases import asks_of, phase_needs
 SMALL_CLUSTER: Final = 32
 """Up to so many nodes with devices, each is told in full."""
 
-_NODES_A_STEP: Final = 64
-"""Some milliseconds."""
+_NODES_A_STEP: Final = 16
+_PODS_A_STEP: Final = 2_000
+"""Each some milliseconds."""
 
 
 def inspect_cluster_steps(
@@ -79,11 +80,12 @@ def inspect_cluster_steps(
     for name in dict.fromkeys(in_full):
         nodes.append(inspect_node(ledger, kinds, name, lock_of))
         yield
+    pods = yield from _pod_count_steps(ledger)
     return ClusterInspection(
         models.summaries(),
         tuple(summaries),
         len(names) - len(shown),
-        _pod_counts(ledger),
+        pods,
         tuple(nodes),
         generation,
         ledger.generation == generation,
@@ -218,15 +220,17 @@ def _device_ids(ledger: Ledger, kinds: Kinds, name: NodeName) -> Iterator[Device
             yield DeviceIds(word, totals[word].kubelet_slots, allocatable)
 
 
-def _pod_counts(ledger: Ledger) -> PodCounts:
-    reserved = bound = 0
-    for _, standing in ledger.standings():
-        if standing.footing is Footing.RESERVED:
+def _pod_count_steps(ledger: Ledger) -> Generator[None, None, PodCounts]:
+    waiting = reserved = bound = 0
+    for number, pod in enumerate([*ledger.pods.values()], start=1):
+        standing = ledger.standing(pod.uid)
+        footing = standing.footing if standing else Footing.NOTHING
+        if footing is Footing.RESERVED:
             reserved += 1
-        else:
+        elif footing is not Footing.NOTHING:
             bound += 1
-    waiting = sum(
-        pod.waits_for_devices and ledger.holding(pod.uid) is None
-        for pod in ledger.pods.values()
-    )
+        elif pod.waits_for_devices:
+            waiting += 1
+        if number % _PODS_A_STEP == 0:
+            yield
     return PodCounts(waiting, reserved, bound)

@@ -8,7 +8,7 @@ from aiohttp import web
 from extender.core.model import NodeName
 from extender.errors import Described, MalformedBody, NotSynced
 from extender.service import Extender
-from extender.wire.objects import JsonObject, as_object
+from extender.wire.objects import JsonObject, shown
 from extender.wire.views import encode_view
 
 MOST_WANTED: Final = 64
@@ -45,10 +45,13 @@ def posted_object(body: bytes) -> JsonObject:
         MalformedBody: It is not JSON, or no object.
     """
     try:
-        return as_object(orjson.loads(body), "body")
+        posted = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         found = Described(f"what begins with {body[:40]!r}" if body else "empty")
         raise MalformedBody("body", found, f"JSON: {error}") from error
+    if not isinstance(posted, dict):
+        raise MalformedBody("body", shown(posted), "an object")
+    return posted
 
 
 def view_answer(view: object) -> web.Response:

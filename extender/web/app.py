@@ -26,6 +26,7 @@ from extender.web.local import check_local
 from extender.web.shadow import add_shadow
 from extender.web.status_page import add_ui
 from extender.web.webhook import add_webhook
+from extender.web.what_if import add_what_if
 from extender.wire.extender_v1 import (
     ExtenderArgs,
     decode_binding_args,
@@ -107,6 +108,7 @@ def _add_metrics(app: web.Application, settings: HttpSettings) -> None:
     add_explain(app, app[EXTENDER], settings.pod_limit_bytes)
     add_inspect(app, app[EXTENDER])
     add_ui(app, app[EXTENDER])
+    add_what_if(app, app[EXTENDER], settings.pod_limit_bytes)
 
 
 def _add_webhook(app: web.Application, settings: HttpSettings) -> None:

@@ -236,6 +236,7 @@ async def tab(folder: Path) -> AsyncIterator[Tab]:
                 page = Tab(socket)
                 for domain in ("Page", "Runtime", "Log", "Network", "DOM"):
                     await page.call(f"{domain}.enable")
+                await page.call("Emulation.setFocusEmulationEnabled", enabled=True)
                 try:
                     yield page
                 finally:

@@ -10,6 +10,7 @@ To write the outputs anew: ``python -m tests.contract.test_docs``.
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -188,7 +189,7 @@ def commands() -> list[tuple[str, str]]:
 
 def usage_problem(command: str) -> str | None:
     """Tell what the command line would complain of; None where it would run."""
-    _, *arguments = command.split()
+    _, *arguments = shlex.split(command)
     context = click.Context(cli, **cli.context_settings)
     try:
         if arguments[0].startswith("-"):
