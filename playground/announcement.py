@@ -10,6 +10,8 @@ CHARGE_METRIC: Final = "gpu_extender_device_memory_charged_bytes"
 CARD: Final = "GPU-7fca10c8-cf4c-620f-60af-08cd7d095bde"
 """The idle card that the sidecar pod asks for."""
 
+_OF_CARD: Final = f"grep {CHARGE_METRIC} | grep {CARD}"
+
 SIDECAR_POD: Final = "config/pods/sidecar-and-app.yaml"
 _PENDING: Final = "playground/pods/pending"
 _WAITING: Final = "pending/too-large"
@@ -66,10 +68,7 @@ def _commands(playground: Playground) -> Iterator[str]:
         ),
         (
             "The metric that shows it, in bytes of that card:",
-            [
-                f"curl -s --cacert {trust} {playground.metrics} "
-                f"| grep {CHARGE_METRIC} | grep {CARD}"
-            ],
+            [f"curl -s --cacert {trust} {playground.metrics} | {_OF_CARD}"],
         ),
         (
             "Pods that stay pending, for ten causes; and why, node by node:",

@@ -438,9 +438,14 @@ class Ledger:
             is_known and self._fleet.has_cards(node_name)
         ):
             node, held = self._nodes[node_name], self.holdings_on(node_name)
+            # Cards of a silent plugin are judged when they count again: what happens
+            # to others meanwhile is not what made them overfull.
+            judged = {*self._overfull.causes.get(node_name, ())}
+            for totals in self._fleet.totals(node_name).values():
+                judged.update(totals.used)
             self._overfull.judge(
                 node_name,
-                self.overfull_on(node_name),
+                self.overfull_on(node_name).keys() & judged,
                 overfull_cards(node, held),
                 cause,
                 placed_on,

@@ -29,6 +29,7 @@ from extender.state.overfull import Cause
 from tests.values import (
     N1,
     N2,
+    NPU,
     a100,
     app,
     card,
@@ -38,6 +39,7 @@ from tests.values import (
     pod,
     request,
     row,
+    with_cards,
     with_inventory,
 )
 
@@ -176,6 +178,21 @@ def test_cause_outlasts_a_silent_plugin() -> None:
     ledger.apply(NodeSeen(NODE))
     assert causes(ledger) == {"GPU-a": "inherited"}
     assert ledger.overfull.seen == {Cause.INHERITED: 1}
+
+
+def test_silent_plugin_is_not_judged_by_what_happens_to_another_kind() -> None:
+    """Nobody placed anything on its card when that of the other kind was overfilled."""
+    both = with_cards(NODE, card("NPU-a"), allocatable=30)
+    ledger = ledger_with(bound("p"))
+    ledger.apply(NodeSeen(with_inventory(both, allocatable_slots=0)))
+    ledger.apply(PodSeen(bound("q")))
+    assert causes(ledger) == {}
+    asked = request(app(16_000), kind=NPU)
+    for name in ("r", "s"):
+        rows = (row(("NPU-a", 16_000, 0), kind=NPU),)
+        ledger.apply(PodSeen(replace(pod(name, asked), node_name=N1, allocation=rows)))
+    assert causes(ledger) == {"NPU-a": "placed"}
+    assert ledger.overfull.seen == {Cause.PLACED: 1}
 
 
 def test_ends() -> None:
