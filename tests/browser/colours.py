@@ -29,8 +29,8 @@ _LEAST: Final = """
     const element = walker.currentNode.parentElement;
     if (!text || !element.checkVisibility() || element.closest('noscript')) continue;
     count += 1;
-    const levels = [level(parts(getComputedStyle(element).color)), level(behind(element))];
-    const [dark, light] = levels.sort((a, b) => a - b);
+    const own = level(parts(getComputedStyle(element).color));
+    const [dark, light] = [own, level(behind(element))].sort((a, b) => a - b);
     const ratio = (light + 0.05) / (dark + 0.05);
     if (ratio < least.ratio) least = {ratio, text};
   }

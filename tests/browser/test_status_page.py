@@ -3,14 +3,24 @@
 import asyncio
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
 import pytest
 
 from tests.browser.chromium import Tab
 from tests.browser.colours import contrast
-from tests.browser.conftest import ServePage, cluster_of, large_cluster
+from tests.browser.conftest import ServePage, cluster_of
+from tests.browser.scripts import (
+    BARS,
+    HEIGHTS,
+    IDS_TWICE,
+    LIVE,
+    MARKS,
+    ROW_INDICES,
+    SECOND_CARD,
+)
+from tests.browser.steps import check_quiet, opened, post
 from tests.builders import node, pod
 from tests.cli.command import EXAMPLE
 from tests.web.scheduler import arguments, binding
@@ -24,50 +34,8 @@ LEAST_CONTRAST: Final = 4.5
 LEAST_MARK_CONTRAST: Final = 3.0
 """Of what else tells something: WCAG 2.2, 1.4.11 (AA)."""
 
-FIRST_PAINT_MS: Final = 2_000
-LONGEST_TASK_MS: Final = 100
 
-LIVE: Final = "document.getElementById('state').textContent === 'live'"
-BARS: Final = """
-[...document.querySelectorAll('#rows .node')].map((row) => ({
-  node: row.querySelector('b').textContent,
-  pods: row.querySelector('.count').textContent,
-  cards: [...row.querySelectorAll('.card')].map((card) => ({
-    text: card.getAttribute('aria-label'),
-    mib: card.children[0].getBoundingClientRect().width / card.clientWidth,
-    cores: card.children[1].getBoundingClientRect().width / card.clientWidth,
-  })),
-})).sort((one, other) => one.node < other.node ? -1 : 1)
-"""
 NASTY: Final = "<img src=x onerror=document.title='hit'>"
-
-
-async def opened(browser: Tab, url: str) -> None:
-    """Go to the page, and wait until it is live; it breaks no rule at any time."""
-    await browser.prefer(prefers_reduced_motion="reduce")
-    await browser.open(f"{url}/ui")
-    await browser.until(LIVE)
-
-
-def check_quiet(browser: Tab, url: str) -> None:
-    """Nothing was refused by the policy, nothing failed, nobody else was asked."""
-    assert browser.told("Runtime.exceptionThrown") == []
-    # The policy's violations come by this.
-    assert browser.told("Log.entryAdded", "Runtime.consoleAPICalled") == []
-    asked = [
-        each["request"]["url"] for each in browser.told("Network.requestWillBeSent")
-    ]
-    assert [each for each in asked if not each.startswith((url, "data:,"))] == []
-
-
-async def post(url: str, path: str, body: bytes) -> Any:  # noqa: ANN401
-    """Ask as kube-scheduler and kubectl do."""
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(url + path, data=body) as answer,
-    ):
-        assert answer.status < 300, await answer.text()
-        return await answer.json()
 
 
 async def test_bars_show_what_inspect_tells(
@@ -178,9 +146,7 @@ async def test_keyboard_alone(browser: Tab, serve_page: ServePage) -> None:
     await browser.until("document.querySelectorAll('svg .phase').length === 2")
     table = await browser.evaluate("document.querySelector('svg + table').innerText")
     assert "init augment + metrics\tcounts now\t22528" in table
-    heights = await browser.evaluate(
-        "[...document.querySelectorAll('svg .phase')].map((each) => +each.getAttribute('height'))"
-    )
+    heights = await browser.evaluate(HEIGHTS)
     assert heights[1] / heights[0] == pytest.approx(12_288 / 22_528)
     await browser.press("Escape")
     assert await browser.evaluate("document.activeElement.id") == "nodes"
@@ -194,15 +160,14 @@ async def test_pointer_over_a_card(browser: Tab, serve_page: ServePage) -> None:
     """Its pods are shown beside it."""
     url, _ = await serve_page(EXAMPLE)
     await opened(browser, url)
-    box = await browser.evaluate(
-        "(({x, y}) => [x, y])(document.querySelectorAll('.card')[1].getBoundingClientRect())"
-    )
+    box = await browser.evaluate(SECOND_CARD)
     for step in (2, 5):
         await browser.call(
             "Input.dispatchMouseEvent", type="mouseMoved", x=box[0] + step, y=box[1] + 5
         )
     await browser.until(
-        "document.getElementById('details-body').innerText.includes('card 1 NVIDIA A10')"
+        "document.getElementById('details-body').innerText"
+        ".includes('card 1 NVIDIA A10')"
     )
     check_quiet(browser, url)
 
@@ -258,11 +223,7 @@ async def test_names_are_texts(
         tmp_path / "nasty.json",
         node(NASTY).gpu("GPU-a", model=NASTY).build(),
         pod(NASTY, NASTY).app(NASTY, gpu=1).build(),
-        pod("b", NASTY)
-        .app("a", gpu=1)
-        .on(NASTY)
-        .holding(f"GPU-a,NVIDIA,1,0:;")
-        .build(),
+        pod("b", NASTY).app("a", gpu=1).on(NASTY).holding("GPU-a,NVIDIA,1,0:;").build(),
     )
     url, _ = await serve_page(file)
     await opened(browser, url)
@@ -281,7 +242,7 @@ async def test_names_are_texts(
 async def test_colours_can_be_told_apart(
     browser: Tab, serve_page: ServePage, scheme: str
 ) -> None:
-    """As the system prefers, and by the button; computed on every text that is shown."""
+    """As the system prefers, and by the button; computed on every text."""
     url, _ = await serve_page(EXAMPLE)
     other = "light" if scheme == "dark" else "dark"
     await post(url, "/pods", LARGE.read_bytes())
@@ -329,14 +290,9 @@ async def test_screen_reader(browser: Tab, serve_page: ServePage) -> None:
         assert all(named[role]), role
     grid = "document.getElementById('nodes')"
     assert await browser.evaluate(f"{grid}.getAttribute('aria-rowcount')") == "7"
-    indices = await browser.evaluate(
-        "[...document.querySelectorAll('.node')].map((row) => row.getAttribute('aria-rowindex'))"
-    )
+    indices = await browser.evaluate(ROW_INDICES)
     assert sorted(indices) == ["2", "3", "4", "5", "6", "7"]
-    twice = await browser.evaluate(
-        "(() => { const ids = [...document.querySelectorAll('[id]')].map((each) => each.id);"
-        "return ids.filter((id, at) => ids.indexOf(id) !== at); })()"
-    )
+    twice = await browser.evaluate(IDS_TWICE)
     assert twice == []
     assert await browser.evaluate("document.documentElement.lang") == "en"
 
@@ -353,7 +309,7 @@ async def test_reduced_motion(browser: Tab, serve_page: ServePage) -> None:
 
 async def test_connection_comes_back(browser: Tab, serve_page: ServePage) -> None:
     """The page says that it is cut off, and shows what changed meanwhile."""
-    url, embedded = await serve_page(EXAMPLE)
+    url, _ = await serve_page(EXAMPLE)
     await opened(browser, url)
     await browser.call(
         "Network.emulateNetworkConditions",
@@ -378,108 +334,3 @@ async def test_connection_comes_back(browser: Tab, serve_page: ServePage) -> Non
     )
     await browser.until(LIVE)
     assert await browser.evaluate("window.isSame")
-
-
-WATCH_TASKS: Final = """
-window.longest = 0; window.tasks = [];
-new PerformanceObserver((list) => {
-  for (const each of list.getEntries()) {
-    window.tasks.push(each.duration);
-    window.longest = Math.max(window.longest, each.duration);
-  }
-}).observe({type: 'longtask'});
-"""
-SCROLL: Final = """
-new Promise((done) => {
-  const grid = document.getElementById('nodes');
-  const times = [];
-  let last = performance.now(), frame = 0;
-  const step = (now) => {
-    times.push(now - last);
-    last = now;
-    // Slowly, fast, and in great leaps, down and up.
-    const by = [60, 900, 20000][frame % 3] * (frame % 40 < 26 ? 1 : -1);
-    grid.scrollTop += by;
-    frame += 1;
-    if (frame < 240) requestAnimationFrame(step);
-    else done({frames: times.length, slowest: Math.max(...times.slice(1)),
-               rows: document.querySelectorAll('.node').length, top: grid.scrollTop});
-  };
-  requestAnimationFrame(step);
-})
-"""
-
-
-async def test_5000_nodes(
-    browser: Tab,
-    serve_page: ServePage,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """The first paint, and the longest task while scrolling and while pods come."""
-    url, embedded = await serve_page(large_cluster(tmp_path / "large.json"))
-    await browser.prefer(prefers_reduced_motion="no-preference")
-    await browser.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH_TASKS)
-    await browser.open(f"{url}/ui")
-    await browser.until(LIVE)
-    times = await browser.evaluate(
-        "Object.fromEntries([...performance.getEntriesByType('paint'),"
-        "...performance.getEntriesByType('mark')].map((each) => [each.name, each.startTime]))"
-    )
-    loading = await browser.evaluate("window.longest")
-    bytes_sent = await browser.evaluate(
-        "performance.getEntriesByName(new URL('/ui/board', location).href)[0].transferSize"
-    )
-    found = await browser.evaluate("document.getElementById('found').textContent")
-    assert found.startswith("5000 of 5000 nodes")
-    await browser.evaluate("window.longest = 0; window.tasks = []")
-    scrolled = await browser.evaluate(SCROLL)
-    await asyncio.sleep(0.5)
-    scrolling = await browser.evaluate("window.longest")
-    await browser.evaluate("window.longest = 0")
-    asking = [pod(f"new-{each}").app("a", gpu=1, gpumem=1_024) for each in range(20)]
-    for each, name in zip(asking, embedded.cluster.nodes, strict=False):
-        await post(url, "/pods", json.dumps(each.build()).encode())
-        bound = await post(url, "/bind", json.dumps(binding(each, name)).encode())
-        assert bound == {"Error": ""}
-    await browser.evaluate("document.getElementById('query').focus()")
-    await browser.write("new-19")
-    await browser.until(
-        "document.getElementById('found').textContent.startsWith('1 of 5000 nodes')"
-    )
-    following = await browser.evaluate("window.longest")
-    with capsys.disabled():
-        print(  # noqa: T201 - the measurement
-            f"\n5,000 nodes, 40,000 cards, 10,000 pods: {bytes_sent} bytes of rows; "
-            f"first paint {times['first-contentful-paint']:.0f} ms, first rows "
-            f"{times['first rows']:.0f} ms; longest task while loading "
-            f"{loading:.0f} ms, scrolling {scrolling:.0f} ms (0: none over 50 ms), "
-            f"following and searching {following:.0f} ms; slowest of "
-            f"{scrolled['frames']} frames {scrolled['slowest']:.0f} ms; "
-            f"{scrolled['rows']} rows in the document"
-        )
-    assert times["first-contentful-paint"] < FIRST_PAINT_MS
-    assert times["first rows"] < FIRST_PAINT_MS
-    assert scrolling <= LONGEST_TASK_MS
-    assert scrolled["rows"] < 60
-    check_quiet(browser, url)
-
-
-MARKS: Final = """
-(() => {
-  const style = getComputedStyle(document.documentElement);
-  const level = (hex) => {
-    const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255)
-      .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
-  };
-  const value = (name) => level(style.getPropertyValue(name).trim());
-  const ratio = (one, other) => {
-    const [dark, light] = [value(one), value(other)].sort((a, b) => a - b);
-    return (light + 0.05) / (dark + 0.05);
-  };
-  const pairs = [['--memory', '--empty'], ['--cores', '--empty'], ['--line', '--page'],
-    ['--stripe', '--empty'], ['--focus', '--page'], ['--bad', '--panel'], ['--memory', '--panel']];
-  return Object.fromEntries(pairs.map(([one, other]) => [`${one} on ${other}`, ratio(one, other)]));
-})()
-"""

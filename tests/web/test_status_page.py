@@ -21,6 +21,7 @@ from extender.runtime import embed
 from extender.service.board import Board
 from extender.service.shared_board import Lost, News, SharedBoard
 from extender.settings import HttpSettings, Part, Settings
+from extender.state.events import NodeGone
 from extender.web.status_page import HEADERS, MOST_CLIENTS
 from tests.board_page import BoardPage
 from tests.builders import node, pod
@@ -355,7 +356,7 @@ async def test_rows_are_worked_out_once_for_all() -> None:
         both = asyncio.gather(*[shared.news_since(revision, 20) for _ in range(2)])
         await asyncio.sleep(0)
         gone = next(iter(shown.ledger.nodes))
-        shown.take_in(extender.state.events.NodeGone(gone))
+        shown.take_in(NodeGone(gone))
         one, other = await both
         assert isinstance(one, News)
         assert isinstance(other, News)
