@@ -10,7 +10,7 @@ SOAK_MINUTES ?= 20
 SOAK_SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run playground test verify audit lint docs docs-reference bench bench-full bench-compare bench-burst control-plane lock clean
+.PHONY: help setup run playground test verify audit lint docs docs-reference pictures bench bench-full bench-compare bench-burst control-plane lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ docs-reference: setup ## write the pages and pictures of docs that are made by c
 	$(BIN)/python -m tests.contract.metrics_reference
 	$(BIN)/python -m tests.monitoring.alerts
 	$(BIN)/python -m tests.monitoring.dashboard
+
+pictures: setup ## take the pictures of the status page anew; needs Chromium, or root to install it
+	$(BIN)/python -m tests.browser.pictures
 
 bench: setup ## measure the quick cases of everything: minutes; needs Go
 	$(BIN)/python -m benchmarks

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 Card = tuple[Any, ...]
-"""Kind, model, mode, slots, MiB, cores, whether units; number; charged slots, MiB, cores;
-the code of why it is closed."""
+"""Kind, model, mode, slots, MiB, cores, whether these are units; number; charged slots,
+MiB, cores; the code of why it is closed."""
 
 
 @dataclass(slots=True)

@@ -27,8 +27,8 @@ class Rows:
     """Rows of one revision: a copy, so that another thread can write it.
 
     Attributes:
-        revision: Whoever has these, and those before, has all of this revision. Rows may
-            be newer; then they come once more with the next.
+        revision: Whoever has these, and those before, has all of it. Rows may be newer;
+            then they come once more with the next.
         generation: Of the state, when it was last looked at.
         nodes: By name; None for those that are gone.
         pods: By the board's own number; None for those that are gone.

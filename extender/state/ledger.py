@@ -284,8 +284,7 @@ class Ledger:
         where a card is overfull there, or else O(shares). `Recount` is O(everything).
         """
         self._generation += 1
-        if self._changes is not None:
-            _note(event, self._changes)
+        _note(event, self._changes)
         match event:
             case NodeSeen(node):
                 self._see_node(node)
@@ -503,8 +502,10 @@ class Ledger:
             self._held_on.setdefault(new.node_name, {})[pod_uid] = new
 
 
-def _note(event: Event, changes: Changes) -> None:
+def _note(event: Event, changes: Changes | None) -> None:
     """Note what an event itself names; what is held is noted where that changes."""
+    if changes is None:
+        return
     match event:
         case NodeSeen(node):
             changes.note_node(node.name)

@@ -43,7 +43,6 @@ _TYPES: Final = {
     "html": "text/html",
     "css": "text/css",
     "js": "text/javascript",
-    "svg": "image/svg+xml",
 }
 
 _BOARD: Final = web.AppKey("board", SharedBoard)
@@ -58,12 +57,11 @@ def add_ui(app: web.Application, extender: Extender) -> None:
             extender.ledger, extender.last_refusals, lambda: extender.reader.kinds
         )
     )
-    assets = dict(_assets())
-    app.router.add_get("/ui", assets.pop("index.html").answer)
-    for name, asset in assets.items():
-        app.router.add_get(f"/ui/{name}", asset.answer)
+    files_of_page = _Files()
+    app.router.add_get("/ui", files_of_page.page)
     app.router.add_get("/ui/board", _whole_board)
     app.router.add_get("/ui/events", _events)
+    app.router.add_get("/ui/{file}", files_of_page.file)
     app.on_shutdown.append(_close)
 
 
@@ -76,37 +74,43 @@ def _check(request: web.Request) -> None:
     check_synced(request.app[_EXTENDER])
 
 
-class _Asset:
-    """One file of the page."""
+class _Files:
+    """The files of the page; read once."""
 
-    def __init__(self, content: bytes, content_type: str) -> None:
-        self._content = content
-        self._type = content_type
-        self._etag = hashlib.sha256(content).hexdigest()[:32]
+    def __init__(self) -> None:
+        folder = files("extender.web").joinpath("ui")
+        self._files = {
+            each.name: each.read_bytes()
+            for each in folder.iterdir()
+            if each.name.rpartition(".")[2] in _TYPES
+        }
 
-    async def answer(self, request: web.Request) -> web.Response:
-        """Give the file, or that it is what the browser has."""
+    async def page(self, request: web.Request) -> web.Response:
+        """Give the page itself."""
         check_local(request)
+        return self._answer(request, "index.html")
+
+    async def file(self, request: web.Request) -> web.Response:
+        """Give a file that it names."""
+        check_local(request)
+        name = request.match_info["file"]
+        if name not in self._files:
+            raise web.HTTPNotFound
+        return self._answer(request, name)
+
+    def _answer(self, request: web.Request, name: str) -> web.Response:
+        content = self._files[name]
+        tag = hashlib.sha256(content).hexdigest()[:32]
         # A newer version of us must not meet the scripts of an older one.
-        headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": f'"{self._etag}"'}
-        known = request.if_none_match or ()
-        if any(each.value in (self._etag, "*") for each in known):
+        headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": f'"{tag}"'}
+        if any(each.value in (tag, "*") for each in request.if_none_match or ()):
             return web.Response(status=304, headers=headers)
         return web.Response(
-            body=self._content,
-            content_type=self._type,
+            body=content,
+            content_type=_TYPES[name.rpartition(".")[2]],
             charset="utf-8",
             headers=headers,
         )
-
-
-def _assets() -> list[tuple[str, _Asset]]:
-    folder = files("extender.web").joinpath("ui")
-    return [
-        (each.name, _Asset(each.read_bytes(), _TYPES[each.name.rpartition(".")[2]]))
-        for each in sorted(folder.iterdir(), key=lambda file: file.name)
-        if each.name.rpartition(".")[2] in _TYPES
-    ]
 
 
 async def _whole_board(request: web.Request) -> web.Response:

@@ -236,6 +236,7 @@ async def tab(folder: Path) -> AsyncIterator[Tab]:
                 page = Tab(socket)
                 for domain in ("Page", "Runtime", "Log", "Network", "DOM"):
                     await page.call(f"{domain}.enable")
+                await page.call("Emulation.setFocusEmulationEnabled", enabled=True)
                 try:
                     yield page
                 finally:
@@ -248,9 +249,12 @@ async def tab(folder: Path) -> AsyncIterator[Tab]:
 async def _port(file: Path) -> int:
     end = time.monotonic() + PATIENCE_SECONDS
     while True:
-        lines = file.read_text().splitlines() if file.exists() else []
-        if lines:
+        if lines := await asyncio.to_thread(_lines, file):
             return int(lines[0])
         if time.monotonic() > end:
             raise TimeoutError(f"{PROGRAM} did not write {file.name}")
         await asyncio.sleep(0.05)
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text().splitlines() if file.exists() else []

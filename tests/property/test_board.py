@@ -138,7 +138,7 @@ def test_changes_add_up_to_the_whole(data: st.DataObject) -> None:
                     data.draw(events(shown))
             case "update":
                 updated(board)
-            case _ if pages and data.draw(st.booleans(), label="known page"):
+            case _ if data.draw(st.booleans(), label="known page"):
                 page = data.draw(st.sampled_from(pages), label="page")
                 page.take(board.since(page.revision).encode())
             case _:
@@ -179,3 +179,21 @@ def test_pod_of_no_ledger_is_not_kept() -> None:
     assert shown.last_refusals.of(asking.uid) == (("node unregistered", 2),)
     shown.take_in(PodGone(asking.uid))
     assert shown.last_refusals.of(asking.uid) == ()
+
+
+def test_refusal_alone_is_news() -> None:
+    """Though it changes nothing in the ledger; and that a pod fits now is, too."""
+    shown = extender()
+    asking = shown.reader.read(ASKING[0].build())
+    shown.take_in(PodSeen(asking))
+    board = board_of(shown)
+    assert updated(board)
+    page = BoardPage()
+    page.take(board.whole().encode())
+    for reasons in ((("node unregistered", 2),), ()):
+        shown.filter(ExtenderArgs(asking, NAMES, None))
+        assert updated(board)
+        page.take(board.since(page.revision).encode())
+        assert [each[5] for each in page.pods.values()] == [reasons]
+        shown.take_in(NodeSeen(shown.read_node(NODES[0].build())))
+        updated(board)

@@ -149,6 +149,11 @@ ROUTES: Final[dict[str, Route]] = {
             },
         ],
     ),
+    "GET /ui": Route(Part.METRICS, READ),
+    "GET /ui/{file}": Route(Part.METRICS, READ | {404}),
+    "GET /ui/board": Route(Part.METRICS, READ),
+    # Without a revision, so that it ends.
+    "GET /ui/events": Route(Part.METRICS, frozenset({400})),
     "GET /pods": Route(Part.VERBS, READ),
     "GET /healthz": Route(Part.METRICS, READ),
     "GET /readyz": Route(Part.METRICS, READ),

@@ -66,4 +66,48 @@ def test_audit_is_for_loopback_only(remote: str) -> None:
 @pytest.mark.parametrize("remote", ["127.0.0.1", "127.8.8.8", "::1"])
 def test_loopback_is_let_in(remote: str) -> None:
     """IPv4 and IPv6."""
-    check_local(make_mocked_request("GET", "/debug/audit").clone(remote=remote))
+    headers = {"Host": "127.0.0.1:8080"}
+    check_local(make_mocked_request("GET", "/a", headers).clone(remote=remote))
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1:8080", "127.9.9.9", "[::1]:8080", "[::1]", "localhost", "LocalHost:1"],
+)
+def test_names_of_loopback_are_let_in(host: str) -> None:
+    """As kubectl port-forward and people write them."""
+    request = make_mocked_request("GET", "/a", {"Host": host})
+    check_local(request.clone(remote="127.0.0.1"))
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "a.test",
+        "a.test:8080",
+        "10.0.0.7",
+        "[2001:db8::1]",
+        "localhost.a.test",
+        "127.0.0.1.a.test",
+        "localhost@a.test",
+        "[::1].a.test",
+        "127.1",
+        "",
+    ],
+)
+def test_foreign_names_are_refused(host: str) -> None:
+    """A page's own name may lead here (DNS rebinding), and then tells who asks."""
+    request = make_mocked_request("GET", "/a", {"Host": host})
+    with pytest.raises(web.HTTPForbidden, match="Host names something else"):
+        check_local(request.clone(remote="127.0.0.1"))
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "other"])
+def test_pages_of_other_sites_are_refused(site: str) -> None:
+    """What the browser says of them; to follow a link to us is no such request."""
+    headers = {"Host": "127.0.0.1", "Sec-Fetch-Site": site}
+    request = make_mocked_request("GET", "/a", headers).clone(remote="127.0.0.1")
+    with pytest.raises(web.HTTPForbidden, match="pages of other sites"):
+        check_local(request)
+    link = {**headers, "Sec-Fetch-Mode": "navigate"}
+    check_local(make_mocked_request("GET", "/a", link).clone(remote="127.0.0.1"))
