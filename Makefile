@@ -30,9 +30,9 @@ run: setup ## serve the example cluster on 127.0.0.1:8080 (LISTEN=, CLUSTER=)
 playground: setup ## start a real control plane with example nodes and pods to try, until Ctrl-C; needs Go
 	@$(BIN)/python -m playground
 
-test: setup ## run every test, two files at a time; needs Go for Kubernetes' own code
+test: setup ## run every test, three files at a time; needs Go for Kubernetes' own code
 	$(BIN)/python -m tests.control_plane.binaries kwok
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not verify"
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not verify"
 
 verify: setup ## property tests and a fuzz with many more inputs, and a long soak (SOAK_MINUTES=, SOAK_SEED=); needs Go
 	$(BIN)/python -m pytest --timeout 900 -m verify
