@@ -238,7 +238,7 @@ def routes_at(path: str) -> dict[str, Route]:
 def requests(draw: st.DrawFn) -> Sent:
     """Draw a request; mostly to a route that there is, by its own method."""
     name = draw(st.sampled_from(sorted(ROUTES)))
-    method, path = name.format(namespace="default", name="p").split()
+    method, path = name.format(namespace="default", name="p", file="page.js").split()
     if draw(st.integers(0, 9)) == 0:
         methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "X"]
         method = draw(st.sampled_from(methods))
