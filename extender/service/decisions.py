@@ -1,6 +1,5 @@
 """Telling of decisions: a log line for each, and Events for those that pods wait on."""
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -28,7 +27,7 @@ from extender.observe.words import Verb, VerbOutcome
 from extender.service.event_writer import EventWriter
 from extender.service.refused import why_refused
 from extender.state.ledger import Ledger
-from extender.verbs.filter import FilterDecision
+from extender.verbs.filter import FilterDecision, Refusals
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
 
 _BOUND_OR_NOT: Final = {True: VerbOutcome.REFUSED, False: VerbOutcome.BOUND}
@@ -47,16 +46,24 @@ class Decisions:
         self._events = events
         self._monotonic = monotonic
 
-    def filtered(self, pod: Pod, decision: FilterDecision, began: float) -> None:
-        """Tell how filter answered; `began` is when, on the monotonic clock."""
+    def filtered(
+        self, pod: Pod, decision: FilterDecision, refusals: Refusals, began: float
+    ) -> None:
+        """Tell how filter answered.
+
+        Args:
+            pod: About which pod.
+            decision: The answer.
+            refusals: Those of the decision, counted.
+            began: When it was asked, on the monotonic clock.
+        """
         asks = pod.asks_for_devices or pod.request_problem is not None
         is_refusal = asks and not decision.fitting
         is_noted = is_refusal and self._events.is_written
         if not is_noted and not is_told(is_refusal=is_refusal):
             return
         took = self._monotonic() - began
-        failed = Counter(decision.failed.values())
-        unresolvable = Counter(decision.unresolvable.values())
+        failed, unresolvable = refusals.failed, refusals.unresolvable
         if is_noted and (failed or unresolvable):
             self._events.note(
                 pod.uid,

@@ -58,7 +58,7 @@ from extender.state.events import (
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
 from extender.verbs.exact import Mode
-from extender.verbs.filter import FilterDecision, filter_nodes
+from extender.verbs.filter import FilterDecision, Refusals, filter_nodes
 from extender.verbs.nominations import expected_holding
 from extender.verbs.prioritize import score_nodes
 from extender.verbs.verdicts import NodeVerdict, judge_node
@@ -285,28 +285,29 @@ class Extender:
         began = self._monotonic()
         self._check_synced(Verb.FILTER, args.pod)
         self._warn_once(args.pod)
-        decision = self._filter(args)
-        self._told.filtered(args.pod, decision, began)
+        decision, refusals = self._filter(args)
+        self._told.filtered(args.pod, decision, refusals, began)
         return decision
 
-    def _filter(self, args: ExtenderArgs) -> FilterDecision:
+    def _filter(self, args: ExtenderArgs) -> tuple[FilterDecision, Refusals]:
         fleet, node_names = self._candidates(args)
         decision = self._decide(args.pod, fleet, node_names)
         pod = args.pod
-        texts = self._fit_counts.count(pod, decision)
+        refusals = decision.count_refusals()
+        self._fit_counts.count(pod, decision, refusals)
         asks = pod.asks_for_devices and pod.request_problem is None
         if asks and not decision.fitting:
             self._waker.refused(pod, [*decision.failed, *decision.unresolvable])
-            self.last_refusals.note(pod.uid, texts)
+            self.last_refusals.note(pod.uid, refusals.failed + refusals.unresolvable)
             self._expect_nowhere(pod.uid)
-            return decision
+            return decision, refusals
         self.last_refusals.drop(pod.uid)
         self._waker.forget(pod.uid)
         if asks and self._exact is not None:
             nominated = self._nominated.held_against(pod, fleet)
             chosen = self._exact.choose(fleet, pod, decision.fitting, nominated)
             decision.fitting = [chosen]
-        return decision
+        return decision, refusals
 
     def _expect_nowhere(self, pod_uid: PodUID) -> None:
         if self._exact is not None:
