@@ -1,7 +1,7 @@
 """what-if: what would become of replicas of a pod; nothing changes."""
 
 import asyncio
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +13,7 @@ from extender.service.nominated import NominatedRoom
 from extender.state.ledger import Ledger
 from extender.state.supposed import SupposedState
 from extender.verbs.explain import as_new
-from extender.verbs.node_types import node_of_type, type_steps
+from extender.verbs.node_types import node_of_type, numbered, type_steps
 from extender.verbs.supposition import (
     Ended,
     NodeFill,
@@ -28,6 +28,8 @@ from extender.verbs.what_if import (
     needed_steps,
     quota_shortages,
 )
+
+_NODES_A_STEP: Final = 16
 
 MOST_SECONDS: Final = 20.0
 """For one question, all its turns together."""
@@ -85,12 +87,11 @@ class Planner:
         self, pod: Pod, supposed: Supposition, is_late: Callable[[], bool]
     ) -> Generator[None, None, WhatIf]:
         ledger = self._ledger
-        without, added = self._pods(supposed), self._nodes(supposed)
-        types = {each.type: each for each in supposed.add_nodes}
+        without = self._pods(supposed)
         further = {
-            word: node_of_type(ledger, word, each.count + 1)
-            for word, each in types.items()
+            each.type: node_of_type(ledger, each.type) for each in supposed.add_nodes
         }
+        added = yield from _added_steps(supposed, further)
         told = WhatIf(
             pod.namespace,
             pod.name,
@@ -163,18 +164,23 @@ class Planner:
                 )
         return set(found.values())
 
-    def _nodes(self, supposed: Supposition) -> list[Node]:
-        return [
-            node_of_type(self._ledger, each.type, number)
-            for each in supposed.add_nodes
-            for number in range(1, each.count + 1)
-        ]
-
     def _held(
         self, pod: Pod, state: SupposedState, without: Collection[PodUID]
     ) -> list[Holding]:
         nominated = self._nominated.nominations_against(pod, state.fleet)
         return [each.holding for each in nominated if each.pod.uid not in without]
+
+
+def _added_steps(
+    supposed: Supposition, of_type: Mapping[str, Node]
+) -> Generator[None, None, list[Node]]:
+    found: list[Node] = []
+    for each in supposed.add_nodes:
+        for number in range(1, each.count + 1):
+            found.append(numbered(of_type[each.type], each.type, number))
+            if number % _NODES_A_STEP == 0:
+                yield
+    return found
 
 
 def _needed(

@@ -11,7 +11,7 @@ from extender.errors import NotFound
 from extender.state.ledger import Ledger
 from extender.verbs.supposition import CardShape
 
-_MODEL: Final = re.compile(r"(.+?)\s*x\s*([1-9][0-9]{0,2})")
+_MODEL: Final = re.compile(r"(.+?)\s*x\s*([1-9][0-9]?)")
 
 _MOST_TYPES: Final = 8
 """That are told of unasked."""
@@ -19,8 +19,8 @@ _MOST_TYPES: Final = 8
 _NODES_A_STEP: Final = 64
 
 
-def node_of_type(ledger: Ledger, word: str, number: int = 0) -> Node:
-    """Make a node of a type, with nothing held there.
+def node_of_type(ledger: Ledger, word: str) -> Node:
+    """Make a node of a type, with nothing held there; `numbered` makes further ones.
 
     All its cards are healthy and open, and have UUIDs of their own. A ``~`` stands
     before its name: no node of a cluster has one, and among equals it comes last.
@@ -28,13 +28,13 @@ def node_of_type(ledger: Ledger, word: str, number: int = 0) -> Node:
     Args:
         ledger: Knows nodes and cards.
         word: A node's name, to be copied; or a card model and a number, such as
-            ``NVIDIA A10x4``: so many cards like the first of that model by node name.
-        number: Of several.
+            ``NVIDIA A10x4``: so many cards like the first of that model by node name, 1
+            to 99.
 
     Raises:
         NotFound: There is neither such a node nor such a card.
     """
-    name = NodeName(f"~{word}-{number}")
+    name = _name(word, 0)
     known = ledger.nodes.get(NodeName(word))
     if known is not None and any(_counts(each) for each in known.inventories.values()):
         return _copy(known, name)
@@ -53,6 +53,21 @@ def node_of_type(ledger: Ledger, word: str, number: int = 0) -> Node:
         f"{models[0] if models else 'NVIDIA A10'}x4"
         + (f"; models are {', '.join(models)}" if models else "")
     )
+
+
+def numbered(node: Node, word: str, number: int) -> Node:
+    """Make another node of a type, with UUIDs of its own.
+
+    Args:
+        node: Of that type.
+        word: The type.
+        number: Of this one, from 1.
+    """
+    return _copy(node, _name(word, number))
+
+
+def _name(word: str, number: int) -> NodeName:
+    return NodeName(f"~{word}-{number}")
 
 
 def _copy(known: Node, name: NodeName) -> Node:
@@ -83,10 +98,7 @@ def type_steps(ledger: Ledger) -> Generator[None, None, dict[str, Node]]:
         if number % _NODES_A_STEP == 0:
             yield
     ranked = sorted(counts, key=lambda name: (-counts[name], name))
-    return {
-        name: _copy(nodes[name], NodeName(f"~{name}-0"))
-        for name in ranked[:_MOST_TYPES]
-    }
+    return {name: _copy(nodes[name], _name(name, 0)) for name in ranked[:_MOST_TYPES]}
 
 
 def _shapes(node: Node) -> Iterator[CardShape]:

@@ -139,6 +139,21 @@ ROUTES: Final[dict[str, Route]] = {
     "GET /ui/board": Route(Part.METRICS, READ),
     # Without a revision, so that it ends.
     "GET /ui/events": Route(Part.METRICS, frozenset({400})),
+    "GET /inspect": Route(Part.METRICS, READ),
+    "GET /inspect/nodes/{name}": Route(Part.METRICS, READ | {404}),
+    "GET /inspect/pods/{namespace}/{name}": Route(Part.METRICS, READ | {404}),
+    "POST /what-if": Route(
+        Part.METRICS,
+        POSTED | {404},
+        [
+            {"pod": ASKING.build(), "replicas": 3},
+            {
+                "pod": BOUND.build(),
+                "add_nodes": [{"type": "n1", "count": 1}],
+                "without": [f"{BOUND.namespace}/{BOUND.name}"],
+            },
+        ],
+    ),
     "GET /pods": Route(Part.VERBS, READ),
     "GET /healthz": Route(Part.METRICS, READ),
     "GET /readyz": Route(Part.METRICS, READ),

@@ -1,6 +1,7 @@
 """``POST /what-if``: how many fit, to loopback, and bad questions are named."""
 
 import asyncio
+from dataclasses import replace
 from http import HTTPStatus
 
 import orjson
@@ -74,6 +75,19 @@ async def test_quota_is_the_limit(serve: Serve) -> None:
     [short] = told.quota
     assert (short.needed, short.used, short.limit) == (10_000, 20_000, 25_000)
     assert [each.nodes for each in told.needed] == [None]
+
+
+async def test_nodes_are_chosen_by_score(serve: Serve) -> None:
+    """As by the command schedule: by binpack the fuller node, by spread the other."""
+    held = replace(HELD, node_name="n2").holding("GPU-c,NVIDIA,40000,60:;")
+    nodes = node("n1").gpu("GPU-a"), node("n2").gpu("GPU-c", memory=48_000)
+    scheduler = await serve(*nodes, held)
+    for policy, name in (("binpack", "n2"), ("spread", "n1")):
+        asking = pod("new").annotations({"hami.io/node-scheduler-policy": policy})
+        asking = asking.app("a", gpu=1, gpumem=2_000)
+        body = question(pod=asking.build(), replicas=1)
+        answer = await scheduler.send("POST", "/what-if", body)
+        assert [each["node"] for each in answer.json["nodes"]] == [name]
 
 
 async def test_each_type_has_all_of_the_quota(serve: Serve) -> None:
