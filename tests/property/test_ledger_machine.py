@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Final
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -85,6 +86,9 @@ from tests.values import (
     with_cards,
     with_inventory,
 )
+
+# Half a minute by itself; a time limit that ends an example looks like a fault of it.
+pytestmark = pytest.mark.timeout(600)
 
 NAMES: Final = (N1, N2, N3)
 UUIDS: Final = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abc")
