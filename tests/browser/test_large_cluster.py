@@ -67,7 +67,7 @@ async def test_5000_nodes(
             f"{scrolled['rows']} rows in the document"
         )
     assert times["first-contentful-paint"] < FIRST_PAINT_MS
-    # The rows themselves wait for the extender, which shares two cores with the browser.
+    # The rows wait for the extender, which shares its cores with the browser.
     assert times["first rows"] - got_ms < FIRST_PAINT_MS
     assert scrolling <= LONGEST_TASK_MS
     assert scrolled["rows"] < 60
