@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from extender.errors import NotSynced
 from extender.service.board import Board
 from extender.service.in_turns import in_turns
 
@@ -81,14 +82,18 @@ class SharedBoard:
     async def close(self) -> None:
         """Let all go who wait, and look no more."""
         self._is_closed = True
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if (task := self._task) is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
         async with self._news:
             self._news.notify_all()
 
     async def whole(self) -> tuple[bytes, bytes]:
-        """Give all rows as JSON, plain and by gzip."""
+        """Give all rows as JSON, plain and by gzip.
+
+        Raises:
+            NotSynced: They cannot be worked out, or it is closed.
+        """
         board = await self._looked()
         async with self._writing:
             if self._whole is None or self._whole[0] != board.revision:
@@ -103,6 +108,9 @@ class SharedBoard:
 
         Returns:
             None where there is nothing for so long.
+
+        Raises:
+            NotSynced: As `whole`.
         """
         board = await self._looked()
         if not board.knows(revision):
@@ -136,17 +144,32 @@ class SharedBoard:
 
     async def _looked(self) -> Board:
         """Give the board with its first rows, and begin to look where nobody does."""
+        if self._is_closed:
+            raise NotSynced("the extender stops")
         self._looked_at = time.monotonic()
-        if self._task is None or self._task.done():
-            self._board = None
-            self._task = asyncio.create_task(self._look_forever())
+        if self._task is None:
+            self._task = asyncio.create_task(self._look_while_asked())
         async with self._news:
-            await self._news.wait_for(lambda: self._board is not None)
-        if self._board is None:  # for the type: it was waited for
-            raise RuntimeError("no board")
+            await self._news.wait_for(
+                lambda: self._board is not None or self._task is None
+            )
+        if self._board is None:
+            raise NotSynced("the rows cannot be worked out; the log says why")
         return self._board
 
-    async def _look_forever(self) -> None:
+    async def _look_while_asked(self) -> None:
+        try:
+            await self._look()
+        except Exception:  # noqa: BLE001 - whatever it is, nobody waits for ever
+            _log.exception("a fault while the rows of the status page were worked out")
+        finally:
+            # At once, so that whoever asks now begins anew.
+            self._board, self._task = None, None
+            self._whole, self._parts = None, {}
+            async with self._news:
+                self._news.notify_all()
+
+    async def _look(self) -> None:
         board = self._make()
         try:
             while self._is_looked_at():
@@ -155,13 +178,8 @@ class SharedBoard:
                     async with self._news:
                         self._news.notify_all()
                 await asyncio.sleep(LOOK_SECONDS)
-        except Exception:
-            _log.exception("a fault while the rows of the status page were worked out")
-            raise
         finally:
             board.close()
-            self._board = None
-            self._whole, self._parts = None, {}
 
     def _is_looked_at(self) -> bool:
         return (

@@ -24,6 +24,9 @@ MOST_CLIENTS: Final = 16
 HEARTBEAT_SECONDS: Final = 15.0
 """So that a page notices a dead connection, and so do we."""
 
+_GLANCE_SECONDS: Final = 1.0
+"""Between two looks whether a page that nothing is told is still there."""
+
 HEADERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "Content-Security-Policy": (
@@ -142,21 +145,30 @@ async def _events(request: web.Request) -> web.StreamResponse:
     )
     with board.client():
         await stream.prepare(request)
+        if request.method == "HEAD":
+            return stream
         try:
-            async for event in _told(board, revision):
+            async for event in _told(request, board, revision):
                 await stream.write(event)
         except ConnectionError:
             _log.debug("a page was closed")
     return stream
 
 
-async def _told(board: SharedBoard, revision: str) -> AsyncIterator[bytes]:
-    """Give events from a revision on, until it is not known any more."""
-    while not board.is_closed:
-        match await board.news_since(revision, HEARTBEAT_SECONDS):
+async def _told(
+    request: web.Request, board: SharedBoard, revision: str
+) -> AsyncIterator[bytes]:
+    """Give events from a revision on, until it is not known or the page is gone."""
+    silent_seconds = 0.0
+    while not board.is_closed and request.transport is not None:
+        match await board.news_since(revision, _GLANCE_SECONDS):
             case None:
-                yield b": heartbeat\n\n"
+                silent_seconds += _GLANCE_SECONDS
+                if silent_seconds >= HEARTBEAT_SECONDS:
+                    silent_seconds = 0.0
+                    yield b": heartbeat\n\n"
             case News(revision, body):
+                silent_seconds = 0.0
                 yield b"id: %b\nevent: rows\ndata: %b\n\n" % (revision.encode(), body)
             case Lost():
                 yield b"event: lost\ndata: {}\n\n"

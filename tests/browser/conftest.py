@@ -1,6 +1,7 @@
 """A browser, and an extender for it to look at."""
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -32,6 +33,10 @@ async def serve_page() -> AsyncIterator[ServePage]:
 
         async def start(file: Path) -> tuple[str, EmbeddedExtender]:
             embedded = await asyncio.to_thread(embed, [file], Settings())
+            # As serve does, or the collector walks over the cluster in the midst.
+            gc.collect()
+            gc.freeze()
+            stack.callback(gc.unfreeze)
             http = HttpSettings(port=0)
             doors = await stack.enter_async_context(
                 served(embedded.extender, http, embedded.cluster)

@@ -94,6 +94,10 @@ Object.fromEntries(
     .map((each) => [each.name, each.startTime]))
 """
 
+ROWS_GOT: Final = """
+performance.getEntriesByName(new URL('/ui/board', location).href)[0].responseEnd
+"""
+
 ROW_BYTES: Final = """
 performance.getEntriesByName(new URL('/ui/board', location).href)[0].transferSize
 """

@@ -17,6 +17,7 @@ from aiohttp import ClientResponse
 from aiohttp.test_utils import TestClient, TestServer
 
 import extender.web
+from extender.errors import NotSynced
 from extender.runtime import embed
 from extender.service.board import Board
 from extender.service.shared_board import Lost, News, SharedBoard
@@ -294,13 +295,40 @@ async def test_number_of_pages_is_bounded(serve: Serve) -> None:
         assert b"pages are told of changes already" in full.body
         assert (await scheduler.send("GET", "/ui/board")).status == 200
     async with asyncio.timeout(PATIENCE_SECONDS):
-        scheduler.see_node(node("n1").gpu("GPU-b"))  # a write shows who has gone
         while True:
             again = scheduler._client.get(f"/ui/events?since={revision}")
             async with again as answer:
                 if answer.status == 200:
                     break
             await asyncio.sleep(0.05)
+
+
+async def test_fault_is_told_and_passes() -> None:
+    """Where rows cannot be worked out nobody waits for ever, and the next may."""
+    embedded = embed([EXAMPLE], Settings())
+    shown = embedded.extender
+    faults = [KeyError("a fault")]
+
+    def make() -> Board:
+        for each in faults:
+            raise each
+        return Board(shown.ledger, shown.last_refusals, lambda: shown.reader.kinds)
+
+    shared = SharedBoard(make)
+    with pytest.raises(NotSynced, match="the log says why"):
+        await shared.whole()
+    faults.clear()
+    assert (await shared.whole())[0]
+    await shared.close()
+    with pytest.raises(NotSynced, match="stops"):
+        await shared.whole()
+
+
+async def test_head_ends(serve: Serve) -> None:
+    """Who asks for headers alone is not told of changes."""
+    scheduler = await serve(node("n1").gpu("GPU-a"))
+    answer = await scheduler.send("HEAD", "/ui/events?since=a.1")
+    assert (answer.status, answer.body) == (200, b"")
 
 
 async def test_names_come_as_they_are(serve: Serve) -> None:

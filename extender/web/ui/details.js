@@ -4,6 +4,7 @@ import { make, table } from "./dom.js";
 import { timeLine } from "./phases.js";
 
 const WAIT_MS = 150;
+const REFRESH_MS = 2000;
 
 /** The panel beside the list. */
 export class Details {
@@ -16,6 +17,9 @@ export class Details {
     this.body = body;
     this.shown = "";
     this.asked = null;
+    this.again = null;
+    this.started = 0;
+    this.refreshing = 0;
   }
 
   /** Show a node, or one card of it, unless something else is looked at at once. */
@@ -37,9 +41,14 @@ export class Details {
     });
   }
 
-  /** Read again what is shown: something changed. */
+  /** Read again what is shown, before long and not too often: something changed. */
   refresh() {
-    if (this.again) this.#start(this.again);
+    if (!this.again || this.refreshing) return;
+    const wait = Math.max(0, this.started + REFRESH_MS - performance.now());
+    this.refreshing = setTimeout(() => {
+      this.refreshing = 0;
+      this.#start(this.again);
+    }, wait);
   }
 
   #ask(key, wait, ask) {
@@ -52,6 +61,7 @@ export class Details {
 
   async #start(ask) {
     this.asked?.abort();
+    this.started = performance.now();
     const asked = new AbortController();
     this.asked = asked;
     try {
@@ -63,9 +73,13 @@ export class Details {
 
   #put(title, parts) {
     this.title.textContent = title;
-    const focused = this.body.contains(document.activeElement);
-    this.body.replaceChildren(...parts.filter((each) => each !== null));
-    if (focused) this.title.parentElement.focus();
+    const next = make("div", {}, ...parts);
+    if (this.body.firstElementChild?.isEqualNode(next)) return;
+    const focused = this.body.contains(document.activeElement) ? document.activeElement.textContent : null;
+    this.body.replaceChildren(next);
+    if (focused === null) return;
+    const same = [...next.querySelectorAll("button")].find((each) => each.textContent === focused);
+    (same ?? this.title.parentElement).focus();
   }
 }
 

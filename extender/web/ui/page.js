@@ -112,6 +112,7 @@ function open(pod) {
 
 async function begin() {
   try {
+    performance.mark("asked for rows");
     const told = await read(["ui", "board"]);
     board.clear();
     board.take(told);
