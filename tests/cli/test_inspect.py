@@ -167,6 +167,10 @@ def test_exit_code_says_whether_all_fit(replicas: tuple[str, ...], code: int) ->
     assert outcome.code == code
 
 
+def _heed_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_watch_goes_on_until_ctrl_c(tmp_path: Path) -> None:
     """It looks again, at what the file has by then."""
     file = tmp_path / "dump.json"
@@ -177,6 +181,8 @@ def test_watch_goes_on_until_ctrl_c(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"},
+        # A shell lets what it runs in the background ignore Ctrl-C, and all under it.
+        preexec_fn=_heed_ctrl_c,  # noqa: PLW1509 - no thread runs here
     ) as process:
         assert process.stdout is not None
         assert "0 hold some" in process.stdout.readline()

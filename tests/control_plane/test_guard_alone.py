@@ -18,9 +18,21 @@ LABELS: Final = {"app": "gpu-extender"}
 
 def template(**spec: object) -> Json:
     """Make the template of a pod without devices."""
-    containers = [{"name": "a", "image": "registry.example/work:1"}]
+    container = {
+        "name": "a",
+        "image": "registry.example/work:1",
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
     whole = {
-        "containers": containers,
+        "containers": [container],
+        # The extender's namespace lets no other pods in.
+        "securityContext": {
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
         "schedulerName": scheduler_name(),
         "terminationGracePeriodSeconds": 0,
         **spec,
