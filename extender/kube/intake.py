@@ -1,6 +1,7 @@
 """What the feeds tell, as events of the ledger."""
 
 import logging
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Generic, TypeVar
@@ -31,7 +32,7 @@ Name = TypeVar("Name")
 _AS_READ_LAST: Final = "it counts as it was read last"
 
 
-class _NamedIntake(Generic[Name]):
+class _NamedIntake(ABC, Generic[Name]):
     """Objects that stay known by name until they are gone, one event at a time.
 
     What a whole list does not show any more is gone, whatever event was missed.
@@ -67,17 +68,21 @@ class _NamedIntake(Generic[Name]):
                 if gone is not None:
                     self._forget(gone)
 
+    @abstractmethod
     def _known(self) -> set[Name]:
-        raise NotImplementedError
+        """Name all that are known."""
 
+    @abstractmethod
     def _name_of(self, obj: object) -> Name | None:
-        raise NotImplementedError
+        """Name an object; None where that cannot be read."""
 
+    @abstractmethod
     def _see(self, obj: object, name: Name | None) -> None:
-        raise NotImplementedError
+        """Apply what an object shows."""
 
+    @abstractmethod
     def _forget(self, name: Name) -> None:
-        raise NotImplementedError
+        """Apply that one is gone."""
 
 
 class NodeIntake(_NamedIntake[NodeName]):

@@ -472,10 +472,6 @@ class Extender:
         """Touch, once, the refused pods that kube-scheduler should try again now."""
         await self._waker.look()
 
-    async def write_events(self) -> None:
-        """Write, once, the Events that are due."""
-        await self._events.write()
-
     def _candidates(self, args: ExtenderArgs) -> tuple[Fleet, Sequence[NodeName]]:
         """Give the cards to judge by, and the names in question.
 

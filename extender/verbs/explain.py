@@ -187,14 +187,6 @@ def _shortages(moment: Moment) -> tuple[QuotaShort, ...]:
     if not moment.rooms:
         return ()
     return tuple(
-        QuotaShort(
-            each.quota_name,
-            each.limit.key,
-            each.limit.unit,
-            each.needed,
-            each.used,
-            each.limit.most,
-            str(each),
-        )
+        QuotaShort.of(each)
         for each in shortages_anywhere(moment.fleet, moment.pod, moment.rooms)
     )

@@ -6,8 +6,10 @@ Views: plain values, which become JSON by their fields' names. Reasons are codes
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 from extender.core.model import DeviceUUID, KindWord, Lifetime, NodeName, PodUID, Usage
+from extender.core.quota_room import Shortage
 from extender.core.reasons import Reason
 from extender.verbs.findings import Finding
 
@@ -362,6 +364,19 @@ class QuotaShort:
     used: int
     limit: int | None
     text: str
+
+    @classmethod
+    def of(cls, short: Shortage) -> Self:
+        """Tell of one as people read it."""
+        return cls(
+            short.quota_name,
+            short.limit.key,
+            short.limit.unit,
+            short.needed,
+            short.used,
+            short.limit.most,
+            str(short),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,15 +194,7 @@ def quota_shortages(state: SupposedState, pod: Pod) -> tuple[QuotaShort, ...]:
     """Tell which limits a further one would go beyond wherever it goes."""
     rooms = state.rooms(pod)
     return tuple(
-        QuotaShort(
-            each.quota_name,
-            each.limit.key,
-            each.limit.unit,
-            each.needed,
-            each.used,
-            each.limit.most,
-            str(each),
-        )
+        QuotaShort.of(each)
         for each in (shortages_anywhere(state.fleet, pod, rooms) if rooms else ())
     )
 
