@@ -9,7 +9,8 @@ from typing import Final
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA, Kind
-from extender.core.model import Policy, Release
+from extender.core.pod import Release
+from extender.core.pod_request import Policy
 from extender.core.policies import Burst
 from extender.errors import SettingsError
 from extender.observe.pod_events import EventSettings

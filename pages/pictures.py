@@ -4,20 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.core.model import (
-    NOTHING,
+from extender.core.container import ContainerUsage, Lifetime
+from extender.core.names import DeviceUUID
+from extender.core.phases import current_charge, effective_usage, phases
+from extender.core.pod import Release
+from extender.core.pod_status import (
     ContainerStatus,
-    ContainerUsage,
-    DeviceUUID,
-    Lifetime,
     PodPhase,
     PodStatus,
-    Release,
     RunState,
     SandboxReadiness,
-    Usage,
 )
-from extender.core.phases import current_charge, effective_usage, phases
+from extender.core.usage import NOTHING, Usage
 from pages.svg import FAINT, box, line, picture, words
 
 _CARD: Final = DeviceUUID("GPU-0")

@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.table import Table
 
 from extender.core.device_policy import BINPACK_CARDS, SPREAD_CARDS
-from extender.core.model import PodRequest, Usage
+from extender.core.pod_request import PodRequest
+from extender.core.usage import Usage
 from extender.verbs.bind import choose_devices
 from tests.oracles import (
     Loaded,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
+from extender.core.container import ContainerUsage, Lifetime
 from extender.core.device_policy import (
     EQUAL_WEIGHTS,
     SPREAD_CARDS,
@@ -20,23 +21,18 @@ from extender.core.device_policy import (
     Weights,
 )
 from extender.core.mig import MigPlacement, MigProfile
-from extender.core.model import (
+from extender.core.names import DeviceUUID
+from extender.core.node import Device
+from extender.core.pod import Release
+from extender.core.pod_request import (
     ContainerRequest,
-    ContainerUsage,
-    Device,
-    DeviceUUID,
-    Lifetime,
-    PodPhase,
     PodRequest,
-    PodStatus,
     Policy,
-    Release,
-    RunState,
-    SandboxReadiness,
     Selection,
     Sharing,
-    Usage,
 )
+from extender.core.pod_status import PodPhase, PodStatus, RunState, SandboxReadiness
+from extender.core.usage import Usage
 
 Loaded = tuple[Device, Usage]
 """A device and what is held on it before the pod comes."""

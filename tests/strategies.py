@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from hypothesis import strategies as st
 
+from extender.core.container import ContainerUsage, Lifetime
 from extender.core.device_policy import (
     BINPACK_CARDS,
     EQUAL_WEIGHTS,
@@ -14,26 +15,25 @@ from extender.core.device_policy import (
     Weights,
 )
 from extender.core.mig import MigPlacement, MigProfile, MigProfiles
-from extender.core.model import (
-    MAX_INT32,
+from extender.core.names import MAX_INT32, DeviceUUID
+from extender.core.node import Device
+from extender.core.pod import Release
+from extender.core.pod_request import (
     ContainerRequest,
-    ContainerStatus,
-    ContainerUsage,
-    Device,
-    DeviceUUID,
-    Lifetime,
-    PodPhase,
     PodRequest,
-    PodStatus,
     Policy,
-    Release,
-    RunState,
-    SandboxReadiness,
     Selection,
     Sharing,
-    Usage,
+)
+from extender.core.pod_status import (
+    ContainerStatus,
+    PodPhase,
+    PodStatus,
+    RunState,
+    SandboxReadiness,
 )
 from extender.core.profiles import CardProfile, CardProfiles, ProfileWish
+from extender.core.usage import Usage
 from extender.wire.device_policies import device_policy_of, on_one_numa_node
 from tests.oracles import Loaded, kubelet_slots
 from tests.values import GPU, NPU

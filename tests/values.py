@@ -8,36 +8,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypedDict, Unpack
 
+from extender.core.allocation import Allocation, Row, Share, UnreadableAllocation
 from extender.core.bucket import NodeTotals
+from extender.core.container import Container, Lifetime
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kinds import NVIDIA
 from extender.core.mig import MigInstance, MigPlacement, MigProfile, MigProfiles
-from extender.core.model import (
+from extender.core.names import DeviceUUID, KindWord, NodeName, PodUID
+from extender.core.node import Device, Inventory, Links, Node
+from extender.core.pod import Pod
+from extender.core.pod_request import (
     ANY_DEVICE,
-    Allocation,
-    Container,
     ContainerRequest,
-    Device,
-    DeviceUUID,
-    Inventory,
-    KindWord,
-    Lifetime,
-    Links,
-    Node,
-    NodeName,
-    Pod,
     PodRequest,
-    PodStatus,
-    PodUID,
     Policy,
-    Row,
     Selection,
-    Share,
-    UnreadableAllocation,
-    Usage,
 )
+from extender.core.pod_status import PodStatus
+from extender.core.usage import Usage
 from extender.verbs.prioritize import score_nodes
 from tests.oracles import kubelet_slots
 

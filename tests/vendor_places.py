@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from extender.core.kind_set import Kinds
-from extender.core.model import Node, NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.node import Node
+from extender.core.pod import Pod
 from extender.state.audit import audit
 from extender.state.events import NodeSeen, PodSeen
 from extender.state.ledger import Ledger

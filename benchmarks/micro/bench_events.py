@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from benchmarks.micro.measuring import Against, Measured
 from benchmarks.micro.stage import Stage
-from extender.core.model import ContainerStatus, RunState
+from extender.core.pod_status import ContainerStatus, RunState
 from extender.state.events import Event, NodeSeen, PodSeen
 
 

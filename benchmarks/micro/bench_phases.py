@@ -1,19 +1,18 @@
 """The accounting rule, on pods of several sizes."""
 
 from benchmarks.micro.measuring import Against, Measured
-from extender.core.model import (
+from extender.core.container import ContainerUsage, Lifetime
+from extender.core.names import DeviceUUID
+from extender.core.phases import current_charge, effective_usage
+from extender.core.pod import Release
+from extender.core.pod_status import (
     ContainerStatus,
-    ContainerUsage,
-    DeviceUUID,
-    Lifetime,
     PodPhase,
     PodStatus,
-    Release,
     RunState,
     SandboxReadiness,
-    Usage,
 )
-from extender.core.phases import current_charge, effective_usage
+from extender.core.usage import Usage
 
 _TURNS = (Lifetime.SIDECAR, Lifetime.INIT, Lifetime.APP, Lifetime.INIT, Lifetime.APP)
 

@@ -14,7 +14,7 @@ from benchmarks.micro.stage import READER
 from benchmarks.questions import Question
 from benchmarks.shapes import SHAPE_BY_NAME
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.wire.extender_v1 import (
     decode_extender_args,
     encode_filter_result,

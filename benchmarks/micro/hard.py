@@ -6,20 +6,14 @@ from typing import Final
 import numpy as np
 
 from extender.core.cards import Cards
+from extender.core.container import Lifetime
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kinds import NVIDIA
-from extender.core.model import (
-    ContainerRequest,
-    Device,
-    DeviceUUID,
-    Inventory,
-    Lifetime,
-    Node,
-    NodeName,
-    PodRequest,
-    Usage,
-)
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device, Inventory, Node
+from extender.core.pod_request import ContainerRequest, PodRequest
+from extender.core.usage import Usage
 
 _SEED: Final = 753
 _CARDS: Final = 8

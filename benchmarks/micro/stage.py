@@ -13,7 +13,8 @@ from benchmarks.shapes import MOST_QUESTIONS, SHAPE_BY_NAME
 from extender.core.cards import Cards
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import Node, Pod
+from extender.core.node import Node
+from extender.core.pod import Pod
 from extender.state.events import NodeSeen, PodSeen, Synced
 from extender.state.ledger import Ledger
 from extender.wire.nodes import decode_node

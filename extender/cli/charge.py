@@ -20,14 +20,8 @@ from extender.cli.options import (
 from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
 from extender.cli.usages import devices_of, indented, phase_table, usage_json
-from extender.core.model import (
-    NOTHING,
-    Charge,
-    ContainerUsage,
-    Pod,
-    Release,
-    UnreadableAllocation,
-)
+from extender.core.allocation import UnreadableAllocation
+from extender.core.container import ContainerUsage
 from extender.core.phases import (
     container_usages,
     current_charge,
@@ -35,6 +29,8 @@ from extender.core.phases import (
     released_init_count,
     steady_usage,
 )
+from extender.core.pod import Pod, Release
+from extender.core.usage import NOTHING, Charge
 from extender.embedded.documents import objects_in
 from extender.errors import BadObject
 from extender.settings import SchedulingSettings

@@ -14,7 +14,7 @@ from extender.cli.options import read_input
 from extender.cli.source import Question, Source, source_options
 from extender.cli.terminal import console
 from extender.cli.views import Output, echo_view, view_output_option
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.embedded.documents import objects_in
 from extender.errors import SettingsError
 from extender.service import Extender

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from extender.cli.terminal import printable
 from extender.cli.usages import indented
-from extender.core.model import NOTHING, NodeName, Usage
+from extender.core.names import NodeName
+from extender.core.usage import NOTHING, Usage
 from extender.verbs.event_text import amount_text
 from extender.verbs.explanation import (
     CardRelief,

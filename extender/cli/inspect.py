@@ -13,7 +13,7 @@ from extender.cli.inspected import print_cluster, print_node, print_pod
 from extender.cli.source import Question, Source, source_options
 from extender.cli.terminal import console, printable
 from extender.cli.views import Output, echo_view, view_output_option
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.errors import ExtenderError
 from extender.service import Extender
 from extender.verbs.inspection import ClusterInspection, InspectedNode, InspectedPod

@@ -11,7 +11,8 @@ import click
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
 from extender.core.kinds import NVIDIA, Kind
-from extender.core.model import Policy, Release
+from extender.core.pod import Release
+from extender.core.pod_request import Policy
 from extender.device_config import kinds_in
 from extender.errors import BadAnnotation, BadSelector, SettingsError
 from extender.settings import AdmissionSettings

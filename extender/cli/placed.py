@@ -15,18 +15,13 @@ from extender.cli.usages import (
     phases_json,
     usage_json,
 )
-from extender.core.model import (
-    NOTHING,
-    Allocation,
-    ContainerUsage,
-    DeviceUUID,
-    Node,
-    Pod,
-    Row,
-    Share,
-    UnreadableAllocation,
-)
+from extender.core.allocation import Allocation, Row, Share, UnreadableAllocation
+from extender.core.container import ContainerUsage
+from extender.core.names import DeviceUUID
+from extender.core.node import Node
 from extender.core.phases import container_usages, effective_usage, steady_usage
+from extender.core.pod import Pod
+from extender.core.usage import NOTHING
 from extender.embedded.scheduler import PlacedPod
 
 

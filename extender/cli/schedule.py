@@ -25,7 +25,8 @@ from extender.cli.refused import print_refused, refused_json
 from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
 from extender.core.device_policy import DevicePolicy, Weights
-from extender.core.model import Policy, Release
+from extender.core.pod import Release
+from extender.core.pod_request import Policy
 from extender.embedded.documents import objects_in
 from extender.embedded.scheduler import PlacedPod, RefusedPod, schedule_pod
 from extender.errors import SettingsError

@@ -20,15 +20,12 @@ from extender.cli.options import (
 )
 from extender.cli.shadow_serve import serve_shadow
 from extender.cli.terminal import printable
+from extender.core.allocation import UnreadableAllocation
 from extender.core.device_policy import DevicePolicy, Weights
 from extender.core.holding import Holding
-from extender.core.model import (
-    KindWord,
-    Pod,
-    Policy,
-    Release,
-    UnreadableAllocation,
-)
+from extender.core.names import KindWord
+from extender.core.pod import Pod, Release
+from extender.core.pod_request import Policy
 from extender.core.policies import Burst
 from extender.observe.logs import LogSettings, logging_to
 from extender.observe.pod_events import EventSettings

@@ -34,7 +34,8 @@ from extender.cli.options import (
     release_option,
 )
 from extender.cli.server import Server
-from extender.core.model import Policy, Release
+from extender.core.pod import Release
+from extender.core.pod_request import Policy
 from extender.errors import SettingsError
 from extender.runtime import embed_to_look, read_once
 from extender.service import Extender

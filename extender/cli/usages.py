@@ -7,15 +7,10 @@ from rich.padding import Padding
 from rich.table import Table
 
 from extender.cli.terminal import printable
-from extender.core.model import (
-    NOTHING,
-    Charge,
-    Container,
-    ContainerUsage,
-    DeviceUUID,
-    Usage,
-)
+from extender.core.container import Container, ContainerUsage
+from extender.core.names import DeviceUUID
 from extender.core.phases import phases
+from extender.core.usage import NOTHING, Charge, Usage
 from extender.verbs.pod_phases import phase_name
 
 

@@ -9,8 +9,8 @@ from extender.core.arrays import Int64s, Mask
 from extender.core.budget import StepBudget
 from extender.core.cards import Cards
 from extender.core.fitting import fit_on, search_refused
-from extender.core.model import PodRequest
 from extender.core.placement import Placement, place
+from extender.core.pod_request import PodRequest
 from extender.core.policies import node_scores
 
 

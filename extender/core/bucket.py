@@ -11,8 +11,11 @@ from extender.core.arrays import CORES, Int32s, Int64s
 from extender.core.budget import StepBudget
 from extender.core.cards import Cards, Change, Interned
 from extender.core.holding import Holding
-from extender.core.model import DeviceUUID, Inventory, KindWord, PodRequest, Usage
+from extender.core.names import DeviceUUID, KindWord
+from extender.core.node import Inventory
+from extender.core.pod_request import PodRequest
 from extender.core.remembered import RememberedAnswers
+from extender.core.usage import Usage
 
 _FIRST_COLUMNS: Final = 8
 

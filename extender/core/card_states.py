@@ -15,9 +15,10 @@ import numpy as np
 
 from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s, Mask
 from extender.core.cards import Cards
-from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.container import Lifetime
 from extender.core.needs import share_needed
 from extender.core.neighbours import is_in_ring
+from extender.core.pod_request import ContainerRequest, PodRequest
 from extender.core.policies import card_order
 from extender.core.rules import Trial, passing
 

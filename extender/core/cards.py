@@ -20,7 +20,7 @@ from extender.core.arrays import (
 from extender.core.company import counted
 from extender.core.holding import Holding
 from extender.core.mig import MIG_SLICES, MigTable, MigTables, held_slices
-from extender.core.model import DeviceUUID, KindWord
+from extender.core.names import DeviceUUID, KindWord
 from extender.core.profiles import CardProfiles
 
 _COPY_BELOW: Final = 2

@@ -9,8 +9,8 @@ from extender.core.arrays import MEMORY, Codes
 from extender.core.cards import Cards
 from extender.core.device_policy import SPREAD_CARDS
 from extender.core.mig import mig_offers
-from extender.core.model import ANY_DEVICE, ContainerRequest
 from extender.core.needs import Needed
+from extender.core.pod_request import ANY_DEVICE, ContainerRequest
 from extender.core.reasons import Reason
 from extender.core.rules import (
     Trial,

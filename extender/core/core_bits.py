@@ -18,13 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from extender.core.allocation import Allocation, Row
+from extender.core.container import Lifetime
 from extender.core.holding import Holding
-from extender.core.model import (
-    Allocation,
-    DeviceUUID,
-    Lifetime,
-    Row,
-)
+from extender.core.names import DeviceUUID
 
 CoresOf = Mapping[DeviceUUID, int]
 """Cores of each device, as bits."""
@@ -91,7 +88,7 @@ def with_cores(
         The same with cores; None where fewer are free than are needed.
 
     Example:
-        >>> from extender.core.model import Share
+        >>> from extender.core.allocation import Share
         >>> device = DeviceUUID("a")
         >>> row = (Share(device, 0, 1, "AWSNeuron"),)
         >>> lifetimes = [Lifetime.INIT, Lifetime.SIDECAR, Lifetime.APP]

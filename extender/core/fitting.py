@@ -19,19 +19,21 @@ from extender.core.arrays import CORES, SLOTS, Int64s, Mask
 from extender.core.budget import OutOfSteps, StepBudget
 from extender.core.card_states import CardStates, Wants
 from extender.core.cards import Cards
+from extender.core.container import Lifetime
 from extender.core.equal_nodes import card_fields, first_of_equal, neighbour_fields
 from extender.core.instance_search import (
     Instances,
     fewest_for_inits,
     search_instances,
 )
-from extender.core.model import Lifetime, PodRequest, Usage
 from extender.core.needs import share_needed
 from extender.core.placed_charge import placed_charge
 from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
+from extender.core.pod_request import PodRequest
 from extender.core.prospects import have_instances, worth_a_search
 from extender.core.reasons import CODES, Reason
 from extender.core.search import Assignment, Search
+from extender.core.usage import Usage
 
 _MOST_CONTAINERS: Final = 60
 """That ask for cards: each takes a bit, and a level of the search."""

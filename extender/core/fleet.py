@@ -12,7 +12,9 @@ from extender.core.bucket import NodeTotals
 from extender.core.budget import SearchCounts, StepBudget
 from extender.core.holding import Holding
 from extender.core.kind_fleet import KindFleet
-from extender.core.model import KindWord, Node, NodeName, PodRequest
+from extender.core.names import KindWord, NodeName
+from extender.core.node import Node
+from extender.core.pod_request import PodRequest
 
 
 class Fleet:

@@ -14,17 +14,12 @@ Source: HAMi v2.10.0, as observed by running it; `extender.core.phases` is our r
 
 from collections.abc import Mapping, Sequence
 
-from extender.core.model import (
-    NOTHING,
-    Allocation,
-    DeviceUUID,
-    Lifetime,
-    PodStatus,
-    Row,
-    RunState,
-    Usage,
-)
+from extender.core.allocation import Allocation, Row
+from extender.core.container import Lifetime
+from extender.core.names import DeviceUUID
 from extender.core.phases import row_usage
+from extender.core.pod_status import PodStatus, RunState
+from extender.core.usage import NOTHING, Usage
 
 
 def hami_charge(
@@ -43,7 +38,7 @@ def hami_charge(
         One entry per device that a counted row names.
 
     Example:
-        >>> from extender.core.model import Share
+        >>> from extender.core.allocation import Share
         >>> gpu = DeviceUUID("GPU-0")
         >>> def row(memory_mib: int) -> Row:
         ...     return (Share(gpu, memory_mib, 0, "NVIDIA"),)

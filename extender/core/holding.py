@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from extender.core.company import NO_TRAITS, Traits
-from extender.core.model import Charge, DeviceUUID, KindWord, NodeName
+from extender.core.names import DeviceUUID, KindWord, NodeName
+from extender.core.usage import Charge
 
 
 @dataclass(frozen=True, slots=True)

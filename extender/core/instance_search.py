@@ -19,14 +19,15 @@ import numpy as np
 from extender.core.arrays import DIMENSIONS, Int64s, Mask
 from extender.core.budget import StepBudget
 from extender.core.cards import Cards
+from extender.core.container import Lifetime
 from extender.core.equal_nodes import (
     first_of_equal,
     instance_fields,
     same_cards_first,
 )
 from extender.core.mig_placement import State, offered
-from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.placement import Placement, open_cards, place
+from extender.core.pod_request import ContainerRequest, PodRequest
 from extender.core.policies import card_order
 
 _CARDS_PER_STEP: Final = 32

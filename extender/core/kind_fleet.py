@@ -21,7 +21,9 @@ from extender.core.budget import StepBudget
 from extender.core.cards import Cards, Interned
 from extender.core.core_bits import CoresOf, HeldCores
 from extender.core.holding import Holding
-from extender.core.model import Inventory, KindWord, Links, NodeName, PodRequest
+from extender.core.names import KindWord, NodeName
+from extender.core.node import Inventory, Links
+from extender.core.pod_request import PodRequest
 from extender.core.reasons import CODES, Reason
 from extender.core.share_ranges import ShareRanges, joined_ranges, share_ranges
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from extender.core.kinds import Kind
-from extender.core.model import KindWord
+from extender.core.names import KindWord
 
 
 class Kinds:

@@ -15,8 +15,8 @@ from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Floats, Int64s, Ma
 from extender.core.cards import Cards
 from extender.core.device_policy import DevicePolicy
 from extender.core.mig import mig_offers
-from extender.core.model import ContainerRequest
 from extender.core.needs import share_needed
+from extender.core.pod_request import ContainerRequest
 from extender.core.policies import card_order
 from extender.core.rules import (
     USE_RULES,

@@ -17,20 +17,15 @@ from extender.core.arrays import CORES, DIMENSIONS, MEMORY, SLOTS, Floats, Int64
 from extender.core.budget import StepBudget
 from extender.core.cards import Cards
 from extender.core.fitting import fit
-from extender.core.model import (
-    NOTHING,
-    ContainerRequest,
-    PodRequest,
-    Sharing,
-    Usage,
-)
 from extender.core.needs import share_needed
 from extender.core.placement import open_cards
+from extender.core.pod_request import ContainerRequest, PodRequest, Sharing
 from extender.core.rules import (
     WHOLE_CARD_PERCENT,
     node_has_unreadable_allocation,
     node_insufficient_device,
 )
+from extender.core.usage import NOTHING, Usage
 
 
 @dataclass(frozen=True, slots=True)

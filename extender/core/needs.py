@@ -10,7 +10,7 @@ import numpy as np
 
 from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s
 from extender.core.cards import Cards
-from extender.core.model import ContainerRequest
+from extender.core.pod_request import ContainerRequest
 from extender.core.profiles import profile_amounts
 
 

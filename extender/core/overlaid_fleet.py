@@ -13,7 +13,8 @@ from extender.core.core_bits import CoresOf
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kind_fleet import KindFleet
-from extender.core.model import KindWord, NodeName, PodRequest
+from extender.core.names import KindWord, NodeName
+from extender.core.pod_request import PodRequest
 from extender.core.reasons import Reason
 from extender.core.share_ranges import ShareRanges, joined_ranges
 

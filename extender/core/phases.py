@@ -25,22 +25,17 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from math import inf
 
-from extender.core.model import (
-    NOTHING,
-    Allocation,
-    Charge,
+from extender.core.allocation import Allocation, Row, Share
+from extender.core.container import ContainerUsage, Lifetime
+from extender.core.names import DeviceUUID
+from extender.core.pod import Release
+from extender.core.pod_status import (
     ContainerStatus,
-    ContainerUsage,
-    DeviceUUID,
-    Lifetime,
     PodStatus,
-    Release,
-    Row,
     RunState,
     SandboxReadiness,
-    Share,
-    Usage,
 )
+from extender.core.usage import NOTHING, Charge, Usage
 
 _Totals = dict[DeviceUUID, Usage]
 

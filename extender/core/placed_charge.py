@@ -11,11 +11,12 @@ import numpy as np
 
 from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s
 from extender.core.cards import Cards
+from extender.core.container import Lifetime
 from extender.core.mig import NO_INSTANCE
 from extender.core.mig_placement import Taken
-from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.needs import share_charged
 from extender.core.placement import Placement
+from extender.core.pod_request import ContainerRequest, PodRequest
 
 
 def placed_charge(cards: Cards, request: PodRequest, placement: Placement) -> Int64s:

@@ -18,12 +18,13 @@ import numpy as np
 
 from extender.core.arrays import CORES, MEMORY, SLOTS, Codes, Int64s, Mask
 from extender.core.cards import Cards
+from extender.core.container import Lifetime
 from extender.core.first_cards import first_in_order
 from extender.core.links import linked_in_order
 from extender.core.mig_placement import Asking, State, Taken, place_instances
-from extender.core.model import ContainerRequest, Lifetime, PodRequest
 from extender.core.needs import share_needed
 from extender.core.neighbours import chosen_run, is_in_ring, run_starts
+from extender.core.pod_request import ContainerRequest, PodRequest
 from extender.core.policies import card_order
 from extender.core.reasons import CODES, Reason
 from extender.core.rules import (

@@ -14,7 +14,7 @@ from extender.core.device_policy import (
     DevicePolicy,
     Weights,
 )
-from extender.core.model import Policy
+from extender.core.pod_request import Policy
 
 BEST_SCORE: Final = 10
 """kube-scheduler's maximum for an extender."""

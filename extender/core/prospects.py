@@ -11,9 +11,10 @@ import numpy as np
 
 from extender.core.arrays import CORES, DIMENSIONS, MEMORY, SLOTS, Int64s, Mask
 from extender.core.cards import Cards
-from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.container import Lifetime
 from extender.core.needs import share_needed
 from extender.core.placement import NO_CONTAINER, Placement, open_cards, place
+from extender.core.pod_request import ContainerRequest, PodRequest
 from extender.core.rules import Trial, passing
 
 

@@ -18,19 +18,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from extender.core.model import (
-    NOTHING,
-    Allocation,
-    ContainerRequest,
-    ContainerUsage,
-    DeviceUUID,
-    KindWord,
-    Lifetime,
-    PodRequest,
-    Usage,
-)
+from extender.core.allocation import Allocation
+from extender.core.container import ContainerUsage, Lifetime
+from extender.core.names import DeviceUUID, KindWord
 from extender.core.phases import container_usages, phases
+from extender.core.pod_request import ContainerRequest, PodRequest
 from extender.core.quota_room import UNLIMITED
+from extender.core.usage import NOTHING, Usage
 
 _ALL_CARDS: Final = DeviceUUID("")
 """Stands for all cards of a container: a quota does not tell them apart."""

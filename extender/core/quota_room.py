@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import Final
 
 from extender.core.kinds import Kind, RequestRule
-from extender.core.model import KindWord, Usage
+from extender.core.names import KindWord
 from extender.core.quota_scopes import QuotaTraits, ScopeRequirement
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 
 UNLIMITED: Final = 2**62
 """More than any pod needs, and the largest limit that is read; a 64-bit sum of it and

@@ -15,7 +15,7 @@ from extender.core.answers import Answers, answer
 from extender.core.arrays import Int64s
 from extender.core.budget import StepBudget
 from extender.core.cards import Cards
-from extender.core.model import PodRequest
+from extender.core.pod_request import PodRequest
 
 _REQUESTS_KEPT: Final = 32
 """Each takes 19 bytes a node."""

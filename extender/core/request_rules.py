@@ -15,7 +15,8 @@ from typing import Final
 from extender.core.claims import ResourceClaim
 from extender.core.company import Trait
 from extender.core.kinds import Kind, RequestRule
-from extender.core.model import MAX_INT32, ContainerRequest, Sharing
+from extender.core.names import MAX_INT32
+from extender.core.pod_request import ContainerRequest, Sharing
 from extender.core.profiles import ProfileWish
 from extender.errors import BadQuantity
 

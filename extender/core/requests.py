@@ -5,18 +5,13 @@ from functools import lru_cache
 from typing import Final
 
 from extender.core.claims import ResourceClaim
+from extender.core.container import ContainerUsage, Lifetime
 from extender.core.kinds import Kind, MemoryNotation, RequestRule
-from extender.core.model import (
-    MAX_INT32,
-    NO_REQUEST,
-    ContainerRequest,
-    ContainerUsage,
-    DeviceUUID,
-    Lifetime,
-    Usage,
-)
+from extender.core.names import MAX_INT32, DeviceUUID
 from extender.core.phases import effective_usage
+from extender.core.pod_request import NO_REQUEST, ContainerRequest
 from extender.core.request_rules import REQUEST_RULES, Asking
+from extender.core.usage import Usage
 from extender.errors import BadQuantity
 
 MOST_CONTAINERS: Final = 256

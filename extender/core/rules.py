@@ -18,14 +18,9 @@ from extender.core.cards import Cards
 from extender.core.company import APP_CLASSES, QOS_POLICIES, Trait, has_any
 from extender.core.device_policy import DevicePolicy
 from extender.core.mig import MIG_MODE, NO_INSTANCE, MigOffers
-from extender.core.model import (
-    ContainerRequest,
-    DeviceUUID,
-    PodRequest,
-    Selection,
-    Sharing,
-)
+from extender.core.names import DeviceUUID
 from extender.core.needs import Needed
+from extender.core.pod_request import ContainerRequest, PodRequest, Selection, Sharing
 from extender.core.reasons import CODES, Reason
 
 WHOLE_CARD_PERCENT: Final = 100

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from extender.core.arrays import CORES, MEMORY
 from extender.core.cards import Cards
-from extender.core.model import ContainerRequest, PodRequest, Usage
 from extender.core.needs import share_charged
 from extender.core.placement import open_cards
+from extender.core.pod_request import ContainerRequest, PodRequest
+from extender.core.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)

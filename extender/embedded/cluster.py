@@ -9,7 +9,9 @@ from typing import Final
 
 import orjson
 
-from extender.core.model import Node, NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.node import Node
+from extender.core.pod import Pod
 from extender.core.quota_room import Quota
 from extender.embedded.documents import objects_in
 from extender.errors import (

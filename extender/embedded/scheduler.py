@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from extender.core.model import NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.pod import Pod
 from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import Conflict
 from extender.service import Extender

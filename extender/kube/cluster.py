@@ -7,7 +7,8 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Final
 
-from extender.core.model import NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.pod import Pod
 from extender.errors import Conflict, ExtenderError, Unanswered, WireError
 from extender.kube.access import own_namespace
 from extender.kube.backoff import Backoff

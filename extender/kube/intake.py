@@ -6,7 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
-from extender.core.model import NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.core.quota_room import Quota
 from extender.errors import WireError
 from extender.kube.feed import ListBegins, ListEnds, News, Removed, Shown

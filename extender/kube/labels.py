@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Final
 
-from extender.core.model import NodeName, PodUID
+from extender.core.names import NodeName, PodUID
 from extender.errors import WireError
 from extender.kube.feed import ListBegins, ListEnds, News, Removed
 from extender.service import Binding

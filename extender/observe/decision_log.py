@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from extender.core.model import Charge
+from extender.core.usage import Charge
 from extender.observe.printable import printable
 from extender.observe.words import Verb
 

@@ -12,7 +12,8 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from extender.core.holding import Holding
-from extender.core.model import Device, DeviceUUID, KindWord, Node, NodeName
+from extender.core.names import DeviceUUID, KindWord, NodeName
+from extender.core.node import Device, Node
 from extender.observe.exposition import Steps, family_steps, label_text
 from extender.observe.spec import Label, MetricSpec, gauge
 from extender.state.ledger import Ledger

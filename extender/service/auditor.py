@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from extender.core.model import DeviceUUID, NodeName
+from extender.core.names import DeviceUUID, NodeName
 from extender.observe.metrics import Metrics
 from extender.state.audit import Difference, audit_slices
 from extender.state.events import Recount

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from extender.core.model import NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.pod import Pod
 from extender.observe.words import BindRefusal
 from extender.service.cluster import Binding
 from extender.service.refused import Refused

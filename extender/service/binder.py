@@ -5,11 +5,13 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from extender.core.allocation import Allocation
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kind_set import Kinds
 from extender.core.kinds import ServedBy
-from extender.core.model import Allocation, NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.errors import Conflict, ExtenderError, NotFound
 from extender.observe.metrics import Metrics
 from extender.observe.timing import Timing

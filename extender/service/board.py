@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.core.kind_set import Kinds
-from extender.core.model import NodeName, PodUID
+from extender.core.names import NodeName, PodUID
 from extender.service.last_refusals import LastRefusals
 from extender.state.changes import Changes
 from extender.state.freed import Freed

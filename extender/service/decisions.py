@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from extender.core.arrays import Int64s
-from extender.core.model import Pod
+from extender.core.pod import Pod
 from extender.errors import NotSynced
 from extender.observe.decision_log import (
     Decision,

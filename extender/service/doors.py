@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 
 
 @dataclass(slots=True)

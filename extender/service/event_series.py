@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from extender.core.model import PodUID
+from extender.core.names import PodUID
 from extender.observe.pod_events import EventSettings, PodEvent
 
 

@@ -5,7 +5,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from extender.core.model import Pod, PodUID
+from extender.core.names import PodUID
+from extender.core.pod import Pod
 from extender.errors import Conflict, ExtenderError, NotFound, Unreachable
 from extender.observe.pod_events import EventSettings, PodEvent
 from extender.service.cluster import Cluster

@@ -6,7 +6,8 @@ from typing import Final
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.core.policies import Burst
 from extender.service.node_locks import NodeLocks
 from extender.state.ledger import Ledger

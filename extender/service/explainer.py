@@ -4,7 +4,9 @@ from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from dataclasses import replace
 
 from extender.core.holding import Holding
-from extender.core.model import Node, NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.node import Node
+from extender.core.pod import Pod
 from extender.core.policies import Burst
 from extender.errors import NotFound
 from extender.service.exact import ExactPlaces

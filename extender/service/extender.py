@@ -17,7 +17,9 @@ from extender.core.arrays import Int64s
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kinds import Kind
-from extender.core.model import Node, NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.node import Node
+from extender.core.pod import Pod
 from extender.core.quota_room import Quota
 from extender.core.reasons import Reason
 from extender.errors import NotSynced

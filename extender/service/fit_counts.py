@@ -4,7 +4,7 @@ from typing import Final
 
 from prometheus_client import Counter as Metric
 
-from extender.core.model import Pod
+from extender.core.pod import Pod
 from extender.observe.metrics import Metrics
 from extender.observe.words import FIT_REASONS, REQUEST_UNUSABLE, NodeAnswer
 from extender.verbs.filter import FilterDecision, Refusals

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.errors import ExtenderError
 from extender.service.cluster import Cluster
 from extender.state.ledger import Ledger

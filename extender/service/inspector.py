@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from extender.core.kind_set import Kinds
-from extender.core.model import Node, NodeName
+from extender.core.names import NodeName
+from extender.core.node import Node
 from extender.errors import NotFound
 from extender.service.in_turns import in_turns
 from extender.state.ledger import Ledger

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from extender.core.model import PodUID
+from extender.core.names import PodUID
 from extender.state.ledger import Ledger
 
 ReasonCounts = tuple[tuple[str, int], ...]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
-from extender.core.model import NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.errors import (
     Conflict,
     ExtenderError,

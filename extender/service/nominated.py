@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.pod import Pod
 from extender.state.ledger import Ledger
 from extender.verbs.nominations import Nomination, nominations
 

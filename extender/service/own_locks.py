@@ -6,7 +6,8 @@ plugin; see `extender.core.kinds.ServedBy.OWN_LOCK`.
 
 from collections.abc import Callable, Iterable
 
-from extender.core.model import NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.pod import Pod
 from extender.service.cluster import NodeLock
 from extender.verbs.locks import LockVerdict, judge_own_lock
 from extender.wire.lock import decode_lock, own_lock_value

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from extender.core.holding import Holding
-from extender.core.model import Node, Pod, PodUID
+from extender.core.names import PodUID
+from extender.core.node import Node
+from extender.core.pod import Pod
 from extender.errors import NotFound
 from extender.service.in_turns import in_turns
 from extender.service.nominated import NominatedRoom

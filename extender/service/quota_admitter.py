@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from extender.core.model import Pod
+from extender.core.pod import Pod
 from extender.errors import BadObject, MalformedBody
 from extender.observe.metrics import Metrics
 from extender.observe.words import Verb

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import NoReturn
 
-from extender.core.model import NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.pod import Pod
 from extender.errors import ReadOnly
 from extender.service.cluster import Binding, Cluster, NodeLock, Turn
 from extender.wire.events import EventOnPod

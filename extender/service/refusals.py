@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from extender.core.arrays import Int64s
-from extender.core.model import NodeName, PodUID
+from extender.core.names import NodeName, PodUID
 
 _MOST_REFUSALS: Final = 20_000
 """The oldest goes first. Each takes 2 kB; who asks is not checked, so there is a

@@ -4,7 +4,9 @@ import logging
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, replace
 
-from extender.core.model import NodeName, Pod, PodUID, UnreadableAllocation
+from extender.core.allocation import UnreadableAllocation
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.errors import ExtenderError, NotFound, Unanswered
 from extender.observe.metrics import Metrics
 from extender.service.cluster import Cluster

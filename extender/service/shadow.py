@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from extender.core.allocation import UnreadableAllocation
 from extender.core.holding import Holding
-from extender.core.model import NodeName, Pod, PodUID, UnreadableAllocation
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.observe.loop_lag import measure_loop_lag_forever
 from extender.observe.metrics import Metrics
 from extender.observe.read import SHADOW_DECISIONS

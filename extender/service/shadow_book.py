@@ -4,7 +4,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from extender.core.model import Pod
+from extender.core.pod import Pod
 from extender.verbs.shadow import Judgement, Outcome
 
 

@@ -5,7 +5,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from extender.core.model import NOTHING, Node, Usage
+from extender.core.node import Node
+from extender.core.usage import NOTHING, Usage
 from extender.service.shadow import ShadowExtender
 from extender.service.shadow_book import Difference
 from extender.service.shadow_text import told

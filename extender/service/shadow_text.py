@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
-from extender.core.model import DeviceUUID, Pod, Usage
+from extender.core.names import DeviceUUID
+from extender.core.pod import Pod
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 from extender.verbs.shadow import CardFigures, Judgement, Outcome
 from extender.verbs.verdicts import NodeVerdict
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from extender.core.holding import Holding
-from extender.core.model import NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.errors import Conflict, ExtenderError, Forbidden, NotFound, Rejected
 from extender.observe.metrics import Metrics
 from extender.service.cluster import Cluster

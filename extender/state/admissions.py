@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from extender.core.model import Pod, PodUID
+from extender.core.names import PodUID
+from extender.core.pod import Pod
 
 MOST_EXPECTED: Final = 10_000
 """Pods that are expected at one time. The API server creates a few hundred a second,

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from extender.core.bucket import NodeTotals
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import KindWord, NodeName, PodUID
+from extender.core.names import KindWord, NodeName, PodUID
 from extender.core.quota import QuotaCharges
 from extender.state.holdings import Standing, standing_of
 from extender.state.ledger import Ledger

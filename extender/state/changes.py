@@ -1,6 +1,6 @@
 """What changed since somebody last looked."""
 
-from extender.core.model import NodeName, PodUID
+from extender.core.names import NodeName, PodUID
 
 
 class Changes:

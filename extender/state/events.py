@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-from extender.core.model import Allocation, Node, NodeName, Pod, PodUID
+from extender.core.allocation import Allocation
+from extender.core.names import NodeName, PodUID
+from extender.core.node import Node
+from extender.core.pod import Pod
 from extender.core.quota_room import Quota
 
 

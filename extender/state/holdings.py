@@ -6,22 +6,11 @@ from enum import Enum, IntEnum
 from itertools import chain, zip_longest
 from typing import Final
 
+from extender.core.allocation import Allocation, Row, UnreadableAllocation
+from extender.core.container import Lifetime
 from extender.core.core_bits import held_cores
 from extender.core.holding import Holding
-from extender.core.model import (
-    NOTHING,
-    Allocation,
-    DeviceUUID,
-    KindWord,
-    Lifetime,
-    NodeName,
-    Pod,
-    PodPhase,
-    Release,
-    Row,
-    UnreadableAllocation,
-    Usage,
-)
+from extender.core.names import DeviceUUID, KindWord, NodeName
 from extender.core.phases import (
     container_usages,
     current_charge,
@@ -29,6 +18,8 @@ from extender.core.phases import (
     released_init_count,
     row_usage,
 )
+from extender.core.pod import Pod, Release
+from extender.core.pod_status import PodPhase
 from extender.core.quota import (
     UNKNOWN,
     QuotaCharges,
@@ -36,6 +27,7 @@ from extender.core.quota import (
     largest_charges,
     untold_charge,
 )
+from extender.core.usage import NOTHING, Usage
 
 
 class Footing(Enum):

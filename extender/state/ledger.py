@@ -7,9 +7,12 @@ from typing import Final
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import DeviceUUID, Node, NodeName, Pod, PodUID, Usage
+from extender.core.names import DeviceUUID, NodeName, PodUID
+from extender.core.node import Node
 from extender.core.overlaid_fleet import OverlaidFleet
+from extender.core.pod import Pod
 from extender.core.quota_room import QuotaRooms
+from extender.core.usage import Usage
 from extender.state.admissions import Admissions
 from extender.state.changes import Changes
 from extender.state.events import (

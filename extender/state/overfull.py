@@ -9,7 +9,9 @@ from enum import StrEnum
 
 from extender.core.core_bits import HeldCores
 from extender.core.holding import Holding
-from extender.core.model import NOTHING, Device, DeviceUUID, Node, NodeName, Usage
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device, Node
+from extender.core.usage import NOTHING, Usage
 
 
 class Cause(StrEnum):

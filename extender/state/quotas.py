@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Self
 
-from extender.core.model import NOTHING, KindWord, Pod, Usage
+from extender.core.names import KindWord
+from extender.core.pod import Pod
 from extender.core.quota import QuotaCharges
 from extender.core.quota_room import (
     NO_ROOMS,
@@ -15,6 +16,7 @@ from extender.core.quota_room import (
     QuotaRooms,
 )
 from extender.core.quota_scopes import QuotaTraits
+from extender.core.usage import NOTHING, Usage
 from extender.state.events import QuotaGone, QuotaSeen
 from extender.state.freed import Freed
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Collection, Generator, Iterable
 
+from extender.core.allocation import Allocation
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import Allocation, Node, NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.node import Node
+from extender.core.pod import Pod
 from extender.core.quota_room import QuotaRooms
 from extender.state.events import QuotaSeen
 from extender.state.holdings import Reservation, standing_of

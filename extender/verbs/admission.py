@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from extender.core.claims import ResourceClaim
-from extender.core.model import KindWord
+from extender.core.names import KindWord
 
 
 @dataclass(frozen=True, slots=True)

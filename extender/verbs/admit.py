@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.core.kinds import Kind
-from extender.core.model import Pod
+from extender.core.pod import Pod
 from extender.errors import cut
 from extender.verbs.admission import (
     Admitted,

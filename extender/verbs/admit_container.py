@@ -8,7 +8,7 @@ from typing import Final
 from extender.core.claims import ResourceClaim
 from extender.core.kind_admission import WrittenAmounts
 from extender.core.kinds import Kind
-from extender.core.model import ContainerRequest
+from extender.core.pod_request import ContainerRequest
 from extender.core.requests import container_request
 from extender.errors import BadQuantity
 from extender.verbs.admission import AddEnv, ContainerToAdmit, Mutation, SetLimit

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from extender.core.fleet import Fleet
-from extender.core.model import NOTHING, Pod
+from extender.core.pod import Pod
 from extender.core.quota_room import QuotaRooms, Shortage
+from extender.core.usage import NOTHING
 from extender.state.quotas import Sums
 from extender.verbs.admit import Schedulers
 from extender.verbs.quota import charge_at_admission

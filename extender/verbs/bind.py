@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
+from extender.core.allocation import Allocation, Row, Share
 from extender.core.arrays import CORES, Int64s
 from extender.core.budget import SearchCounts, StepBudget
 from extender.core.cards import Cards
@@ -13,17 +14,11 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.mig import NO_INSTANCE, MigInstance
 from extender.core.mig_placement import Taken
-from extender.core.model import (
-    Allocation,
-    ContainerRequest,
-    NodeName,
-    Pod,
-    PodRequest,
-    Row,
-    Share,
-)
+from extender.core.names import NodeName
 from extender.core.needs import share_needed
 from extender.core.placement import Placement, place
+from extender.core.pod import Pod
+from extender.core.pod_request import ContainerRequest, PodRequest
 from extender.core.quota_room import NO_ROOMS, QuotaRooms
 from extender.verbs.quota import placed_within, stays_within
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from extender.core.kind_set import Kinds
-from extender.core.model import NodeName, Pod, PodUID, Usage
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
+from extender.core.usage import Usage
 from extender.state.holdings import Footing
 from extender.state.ledger import Ledger
 from extender.verbs.inspect import node_problems

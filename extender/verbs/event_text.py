@@ -5,7 +5,7 @@ Whoever may read a pod's events need not be one who may read nodes.
 
 from typing import Final
 
-from extender.core.model import Usage
+from extender.core.usage import Usage
 from extender.verbs.explanation import CardRelief, Explanation, NearMiss, Outcome
 
 LONGEST: Final = 1_000

@@ -10,7 +10,8 @@ from types import MappingProxyType
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.pod import Pod
 from extender.core.policies import Burst
 from extender.verbs.filter import filter_nodes
 from extender.verbs.prioritize import best_node, score_nodes

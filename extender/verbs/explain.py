@@ -8,13 +8,11 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from extender.core.model import (
-    Node,
-    NodeName,
-    Pod,
-    PodStatus,
-    UnreadableAllocation,
-)
+from extender.core.allocation import UnreadableAllocation
+from extender.core.names import NodeName
+from extender.core.node import Node
+from extender.core.pod import Pod
+from extender.core.pod_status import PodStatus
 from extender.state.holdings import Footing, Standing
 from extender.verbs.explanation import (
     Explanation,

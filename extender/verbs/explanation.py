@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
-from extender.core.model import DeviceUUID, KindWord, Lifetime, NodeName, PodUID, Usage
+from extender.core.container import Lifetime
+from extender.core.names import DeviceUUID, KindWord, NodeName, PodUID
 from extender.core.quota_room import Shortage
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 from extender.verbs.findings import Finding
 
 

@@ -10,7 +10,8 @@ from extender.core.answers import Answers
 from extender.core.arrays import Int64s, Mask
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.pod import Pod
 from extender.core.quota_room import NO_ROOMS, QuotaRooms
 from extender.core.reasons import Reason, joined
 from extender.verbs.quota import over_quota, reason_of, shortages_anywhere

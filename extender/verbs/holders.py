@@ -2,24 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 
+from extender.core.container import Lifetime
 from extender.core.holding import Holding
-from extender.core.model import (
-    NOTHING,
-    Charge,
-    DeviceUUID,
-    Lifetime,
-    Node,
-    NodeName,
-    Pod,
-    Release,
-    Usage,
-)
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Node
 from extender.core.phases import (
     container_usages,
     effective_usage,
     phases,
     released_init_count,
 )
+from extender.core.pod import Pod, Release
+from extender.core.usage import NOTHING, Charge, Usage
 from extender.state.holdings import Standing
 from extender.state.ledger import Ledger
 from extender.verbs.explanation import HeldCard, Holder, PhaseHeld, Return

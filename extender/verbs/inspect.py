@@ -4,14 +4,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from extender.core.allocation import UnreadableAllocation
 from extender.core.kind_set import Kinds
-from extender.core.model import (
-    NOTHING,
-    Node,
-    NodeName,
-    Pod,
-    UnreadableAllocation,
-)
+from extender.core.names import NodeName
+from extender.core.node import Node
+from extender.core.pod import Pod
+from extender.core.usage import NOTHING
 from extender.state.holdings import Footing
 from extender.state.ledger import Ledger
 from extender.verbs.explanation import LockView

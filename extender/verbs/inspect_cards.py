@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from extender.core.closed_cards import closed_cards
 from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind, RequestRule
-from extender.core.model import NOTHING, Device, DeviceUUID, NodeName, Usage
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device
 from extender.core.reasons import REASON_OF, Reason
+from extender.core.usage import NOTHING, Usage
 from extender.state.ledger import Ledger
 from extender.verbs.inspection import InspectedCard
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from extender.core.kinds import Kind
 from extender.core.mig import MIG_MODE
-from extender.core.model import NOTHING, KindWord, Usage
+from extender.core.names import KindWord
 from extender.core.reasons import Reason
+from extender.core.usage import NOTHING, Usage
 from extender.verbs.inspection import (
     DeviceIds,
     InspectedCard,

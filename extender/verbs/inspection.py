@@ -7,8 +7,9 @@ are charged, also before they run: `extender.core.phases`. Reasons are codes of
 
 from dataclasses import dataclass
 
-from extender.core.model import DeviceUUID, KindWord, NodeName, PodUID, Usage
+from extender.core.names import DeviceUUID, KindWord, NodeName, PodUID
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 from extender.verbs.explanation import (
     ContainerAsk,
     HeldCard,

@@ -7,7 +7,8 @@ pod's devices to another.
 
 from dataclasses import dataclass
 
-from extender.core.model import NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import Device, KindWord, NodeName, Pod
+from extender.core.names import KindWord, NodeName
+from extender.core.node import Device
+from extender.core.pod import Pod
 from extender.core.policies import Burst
 from extender.core.quota_room import NO_ROOMS, QuotaRooms
 from extender.core.reasons import Reason

@@ -14,7 +14,7 @@ from extender.core.budget import (
     StepBudget,
 )
 from extender.core.fitting import fit
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.core.near_miss import least_cost, relief_steps
 from extender.core.reasons import Reason
 from extender.verbs.explanation import CardRelief, NearMiss

@@ -6,7 +6,8 @@ from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import Final
 
-from extender.core.model import Device, DeviceUUID, Inventory, Node, NodeName
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device, Inventory, Node
 from extender.errors import NotFound
 from extender.state.ledger import Ledger
 from extender.verbs.supposition import CardShape

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from extender.core.arrays import CORES, MEMORY, SLOTS, Int64s
-from extender.core.model import NodeName, PodRequest, Usage
+from extender.core.names import NodeName
+from extender.core.pod_request import PodRequest
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 from extender.verbs.explanation import CardView, NodeView
 from extender.verbs.findings import Finding, findings_of
 from extender.verbs.holders import holders_on

@@ -8,10 +8,12 @@ against pods of equal or lower priority.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from extender.core.allocation import Allocation
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import Allocation, NodeName, Pod
+from extender.core.names import NodeName
 from extender.core.phases import container_usages, effective_usage, held_slices
+from extender.core.pod import Pod
 from extender.verbs.bind import expected_devices
 
 

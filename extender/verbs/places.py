@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from extender.core.budget import SearchCounts, StepBudget
 from extender.core.fitting import fit
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.core.policies import node_scores, use_ratios
 from extender.verbs.bind import choose_devices
 from extender.verbs.exact import choose_node

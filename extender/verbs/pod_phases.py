@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from extender.core.model import Container, ContainerRequest, Lifetime, Pod, PodRequest
+from extender.core.container import Container, Lifetime
+from extender.core.pod import Pod
+from extender.core.pod_request import ContainerRequest, PodRequest
 from extender.verbs.explanation import ContainerAsk, PhaseNeed
 
 STEADY = "steady: sidecars + apps"

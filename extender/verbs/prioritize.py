@@ -9,7 +9,8 @@ import numpy as np
 from extender.core.arrays import Int64s
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.pod import Pod
 from extender.core.policies import Burst, without_busy
 
 

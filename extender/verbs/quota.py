@@ -10,23 +10,18 @@ from typing import Final
 
 import numpy as np
 
+from extender.core.allocation import Allocation
 from extender.core.arrays import CORES, MEMORY, SLOTS
 from extender.core.budget import SearchCounts, StepBudget
 from extender.core.cards import Cards
 from extender.core.fitting import fit, fit_within
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import (
-    NOTHING,
-    Allocation,
-    KindWord,
-    NodeName,
-    Pod,
-    PodRequest,
-    Usage,
-)
+from extender.core.names import KindWord, NodeName
 from extender.core.placed_charge import placed_charge
 from extender.core.placement import Placement
+from extender.core.pod import Pod
+from extender.core.pod_request import PodRequest
 from extender.core.quota import (
     allocation_charges,
     named_share,
@@ -37,6 +32,7 @@ from extender.core.quota import (
 from extender.core.quota_room import QuotaRoom, QuotaRooms, Shortage, refusal
 from extender.core.reasons import REASON_OF, Reason
 from extender.core.share_ranges import ShareRanges
+from extender.core.usage import NOTHING, Usage
 
 _MOST_MIG_NODES: Final = 256
 """Nodes with cards in MIG mode are looked at one by one, and take a millisecond or two

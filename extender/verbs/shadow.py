@@ -9,25 +9,19 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
 
+from extender.core.allocation import Allocation
+from extender.core.container import Lifetime
 from extender.core.core_bits import held_cores
 from extender.core.fleet import Fleet
 from extender.core.hami_charge import hami_charge, is_shrunk, rows_as_written
 from extender.core.holding import Holding
-from extender.core.model import (
-    NOTHING,
-    Allocation,
-    Charge,
-    DeviceUUID,
-    Lifetime,
-    Node,
-    NodeName,
-    Pod,
-    PodUID,
-    Usage,
-)
+from extender.core.names import DeviceUUID, NodeName, PodUID
+from extender.core.node import Node
 from extender.core.phases import container_usages, phases
+from extender.core.pod import Pod
 from extender.core.quota_room import NO_ROOMS, QuotaRooms
 from extender.core.reasons import Reason
+from extender.core.usage import NOTHING, Charge, Usage
 from extender.state.overfull import overfull_cards
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes

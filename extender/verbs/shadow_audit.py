@@ -3,17 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from extender.core.allocation import Allocation
 from extender.core.hami_charge import excess
 from extender.core.holding import Holding
-from extender.core.model import (
-    NOTHING,
-    Allocation,
-    Charge,
-    DeviceUUID,
-    Node,
-    Pod,
-    Usage,
-)
+from extender.core.names import DeviceUUID
+from extender.core.node import Node
+from extender.core.pod import Pod
+from extender.core.usage import NOTHING, Charge, Usage
 from extender.state.overfull import overfull_cards
 from extender.verbs.shadow import charge_by_hami, summed
 

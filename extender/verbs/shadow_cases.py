@@ -2,13 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from extender.core.model import (
-    Allocation,
-    NodeName,
-    Pod,
-    PodUID,
-    UnreadableAllocation,
-)
+from extender.core.allocation import Allocation, UnreadableAllocation
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 
 
 @dataclass(frozen=True, slots=True)

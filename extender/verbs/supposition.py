@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from extender.core.model import KindWord, NodeName
+from extender.core.names import KindWord, NodeName
 from extender.core.reasons import Reason
 from extender.verbs.explanation import QuotaShort
 from extender.verbs.findings import Finding

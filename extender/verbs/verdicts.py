@@ -12,19 +12,14 @@ from extender.core.cards import Cards
 from extender.core.fitting import fit
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import (
-    ContainerRequest,
-    DeviceUUID,
-    KindWord,
-    NodeName,
-    Pod,
-    PodRequest,
-    Usage,
-)
+from extender.core.names import DeviceUUID, KindWord, NodeName
 from extender.core.needs import share_needed
 from extender.core.placement import NO_CONTAINER, Placement
+from extender.core.pod import Pod
+from extender.core.pod_request import ContainerRequest, PodRequest
 from extender.core.quota_room import NO_ROOMS, QuotaRooms, Shortage
 from extender.core.reasons import REASON_OF, Reason
+from extender.core.usage import Usage
 from extender.verbs.quota import reason_of, shortages_anywhere, shortages_on
 
 

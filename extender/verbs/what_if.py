@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from extender.core.holding import Holding
-from extender.core.model import Node, NodeName, Pod
+from extender.core.names import NodeName
+from extender.core.node import Node
+from extender.core.pod import Pod
 from extender.core.reasons import Reason
 from extender.state.supposed import SupposedState
 from extender.verbs.bind import choose_devices

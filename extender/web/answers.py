@@ -5,7 +5,7 @@ from typing import Final
 import orjson
 from aiohttp import web
 
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.errors import Described, MalformedBody, NotSynced
 from extender.service import Extender
 from extender.wire.objects import JsonObject, shown

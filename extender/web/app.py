@@ -7,7 +7,7 @@ from typing import Final, Protocol
 import orjson
 from aiohttp import web
 
-from extender.core.model import Pod
+from extender.core.pod import Pod
 from extender.errors import NotSynced
 from extender.observe.logs import LEVELS
 from extender.observe.metrics import CONTENT_TYPE

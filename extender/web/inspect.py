@@ -4,7 +4,7 @@ from typing import Final
 
 from aiohttp import web
 
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.service import Extender
 from extender.web.answers import check_synced, view_answer, wanted_nodes
 from extender.web.local import check_local

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from extender.core.claims import ResourceClaim
+from extender.core.container import Lifetime
 from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind
-from extender.core.model import KindWord, Lifetime
+from extender.core.names import KindWord
 from extender.core.requests import too_many_containers
 from extender.errors import BadObject, BadQuantity, cut
 from extender.verbs.admission import ContainerPlace, ContainerToAdmit, PodToAdmit

@@ -10,16 +10,9 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from extender.core.allocation import Allocation, Row, Share, UnreadableAllocation
 from extender.core.kinds import Kind
-from extender.core.model import (
-    MAX_INT32,
-    Allocation,
-    DeviceUUID,
-    NodeName,
-    Row,
-    Share,
-    UnreadableAllocation,
-)
+from extender.core.names import MAX_INT32, DeviceUUID, NodeName
 from extender.errors import BadAnnotation
 from extender.wire.mig import encode_instances
 

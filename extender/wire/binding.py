@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
+from extender.core.allocation import Allocation
 from extender.core.kinds import Kind
-from extender.core.model import Allocation, Device, DeviceUUID, NodeName, Pod
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device
+from extender.core.pod import Pod
 from extender.wire.allocation import allocation_annotations
 from extender.wire.device_policies import exclusive_annotations
 from extender.wire.pod_settings import release_annotations

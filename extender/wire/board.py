@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import orjson
 
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.verbs.board import BoardNode, BoardPod, CardShape
 from extender.wire.objects import JsonObject
 

@@ -5,7 +5,9 @@ from typing import Final
 
 from extender.core.kind_parts import CapacityCards
 from extender.core.kinds import Kind
-from extender.core.model import MAX_INT32, Device, DeviceUUID, NodeName, Usage
+from extender.core.names import MAX_INT32, DeviceUUID, NodeName
+from extender.core.node import Device
+from extender.core.usage import Usage
 from extender.errors import BadQuantity
 from extender.wire.objects import object_at
 from extender.wire.quantity import parse_whole

@@ -16,7 +16,7 @@ from extender.core.device_policy import (
     Weights,
 )
 from extender.core.kinds import Kind
-from extender.core.model import Pod
+from extender.core.pod import Pod
 from extender.errors import BadAnnotation, cut
 from extender.wire.objects import shown
 

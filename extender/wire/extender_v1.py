@@ -11,7 +11,8 @@ import numpy as np
 import orjson
 
 from extender.core.arrays import Int64s
-from extender.core.model import NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.errors import LONGEST_SHOWN, BadObject, Described, MalformedBody
 from extender.wire.node_lists import NodeLists, cut_names, decoded_or_none
 from extender.wire.objects import JsonObject, as_object, list_at, name_at, shown

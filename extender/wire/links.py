@@ -4,7 +4,8 @@ from typing import Final
 
 import orjson
 
-from extender.core.model import DeviceUUID, Links
+from extender.core.names import DeviceUUID
+from extender.core.node import Links
 from extender.errors import BadAnnotation
 from extender.wire.objects import shown
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from extender.core.allocation import Allocation, UnreadableAllocation
 from extender.core.kinds import Kind
 from extender.core.mig import (
     MIG_SLICES,
@@ -18,12 +19,7 @@ from extender.core.mig import (
     MigProfile,
     MigProfiles,
 )
-from extender.core.model import (
-    MAX_INT32,
-    Allocation,
-    DeviceUUID,
-    UnreadableAllocation,
-)
+from extender.core.names import MAX_INT32, DeviceUUID
 from extender.errors import BadAnnotation
 from extender.wire.objects import shown
 
@@ -89,7 +85,7 @@ def encode_instances(allocation: Allocation, kind: Kind) -> str:
 
     Example:
         >>> from extender.core.kinds import NVIDIA
-        >>> from extender.core.model import Share
+        >>> from extender.core.allocation import Share
         >>> instance = MigInstance("1g.5gb", MigPlacement(start=6, size=1))
         >>> share = Share(DeviceUUID("GPU-m"), 4864, 15, "NVIDIA", instance=instance)
         >>> element = orjson.loads(encode_instances(((), (share,)), NVIDIA))[0]

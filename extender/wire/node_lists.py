@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 
 NAMES_KEY: Final = b'"NodeNames":'
 

@@ -6,17 +6,9 @@ from dataclasses import replace
 from typing import Final
 
 from extender.core.kinds import Kind, RegisterForm
-from extender.core.model import (
-    MAX_INT32,
-    Device,
-    DeviceUUID,
-    Inventory,
-    KindWord,
-    Links,
-    Node,
-    NodeName,
-)
+from extender.core.names import MAX_INT32, DeviceUUID, KindWord, NodeName
 from extender.core.neighbours import RING_MODE
+from extender.core.node import Device, Inventory, Links, Node
 from extender.errors import BadObject, BadQuantity, WireError
 from extender.wire.capacity_cards import cards_by_capacity
 from extender.wire.kind_annotations import IN_SOFTWARE

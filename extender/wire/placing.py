@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from extender.core.model import NOT_PLACED, NodeName, Placing
+from extender.core.names import NodeName
+from extender.core.pod import NOT_PLACED, Placing
 from extender.wire.allocation import NODE_ANNOTATION, TIME_ANNOTATION
 from extender.wire.objects import JsonObject
 

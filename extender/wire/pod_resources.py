@@ -6,8 +6,10 @@ from types import MappingProxyType
 from typing import Final
 
 from extender.core.claims import NO_CLAIM, ResourceClaim
+from extender.core.container import Container
 from extender.core.kinds import Kind
-from extender.core.model import MAX_INT32, NO_REQUEST, Container, ContainerRequest
+from extender.core.names import MAX_INT32
+from extender.core.pod_request import NO_REQUEST, ContainerRequest
 from extender.core.requests import (
     container_request,
     devices_named,

@@ -5,14 +5,9 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from extender.core.kinds import Kind
-from extender.core.model import (
-    ANY_DEVICE,
-    DeviceUUID,
-    Pod,
-    Policy,
-    Release,
-    Selection,
-)
+from extender.core.names import DeviceUUID
+from extender.core.pod import Pod, Release
+from extender.core.pod_request import ANY_DEVICE, Policy, Selection
 from extender.errors import cut
 from extender.wire.kind_annotations import read_traits
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from math import inf
 from typing import Final, NamedTuple
 
-from extender.core.model import (
+from extender.core.pod_status import (
     NO_STATUS,
     ContainerStatus,
     PodPhase,

@@ -5,27 +5,15 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
+from extender.core.allocation import Allocation, UnreadableAllocation
+from extender.core.container import Container, Lifetime
 from extender.core.device_policy import SPREAD_CARDS, DevicePolicy
 from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind, ServedBy
-from extender.core.model import (
-    NO_REQUEST,
-    NOT_PLACED,
-    Allocation,
-    Container,
-    DeviceUUID,
-    Lifetime,
-    NodeName,
-    Pod,
-    PodPhase,
-    PodRequest,
-    PodStatus,
-    PodUID,
-    Policy,
-    Release,
-    SandboxReadiness,
-    UnreadableAllocation,
-)
+from extender.core.names import DeviceUUID, NodeName, PodUID
+from extender.core.pod import NOT_PLACED, Pod, Release
+from extender.core.pod_request import NO_REQUEST, PodRequest, Policy
+from extender.core.pod_status import PodPhase, PodStatus, SandboxReadiness
 from extender.core.requests import kubelet_slots
 from extender.errors import BadAnnotation, BadObject
 from extender.wire.allocation import is_served, named_devices, read_allocation

@@ -6,7 +6,9 @@ from typing import Final
 import orjson
 
 from extender.core.mig import MIG_MODE
-from extender.core.model import MAX_INT32, Device, DeviceUUID, Usage
+from extender.core.names import MAX_INT32, DeviceUUID
+from extender.core.node import Device
+from extender.core.usage import Usage
 from extender.errors import BadAnnotation
 from extender.wire.kind_annotations import IN_SOFTWARE
 from extender.wire.mig import read_mig_profiles

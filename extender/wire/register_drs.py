@@ -6,8 +6,10 @@ from typing import Final
 
 import orjson
 
-from extender.core.model import MAX_INT32, Device, DeviceUUID, NodeName, Usage
+from extender.core.names import MAX_INT32, DeviceUUID, NodeName
+from extender.core.node import Device
 from extender.core.profiles import CardProfile, CardProfiles
+from extender.core.usage import Usage
 from extender.errors import BadAnnotation
 from extender.wire.objects import shown
 

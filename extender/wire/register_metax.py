@@ -5,7 +5,8 @@ from typing import Final
 
 import orjson
 
-from extender.core.model import Device, DeviceUUID, Links
+from extender.core.names import DeviceUUID
+from extender.core.node import Device, Links
 from extender.errors import BadAnnotation
 from extender.wire.objects import shown
 from extender.wire.register import decode_inventory

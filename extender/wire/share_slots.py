@@ -5,14 +5,10 @@ from dataclasses import replace
 
 import orjson
 
+from extender.core.allocation import Allocation, UnreadableAllocation
 from extender.core.kinds import Kind
-from extender.core.model import (
-    MAX_INT32,
-    Allocation,
-    ContainerRequest,
-    DeviceUUID,
-    UnreadableAllocation,
-)
+from extender.core.names import MAX_INT32, DeviceUUID
+from extender.core.pod_request import ContainerRequest
 from extender.errors import BadAnnotation
 from extender.wire.objects import shown
 

@@ -9,9 +9,11 @@ from typing import Final
 
 import orjson
 
+from extender.core.allocation import Allocation, Row, Share
 from extender.core.company import NO_TRAITS, QOS_POLICIES, Traits
 from extender.core.kinds import Kind, SideAnnotations
-from extender.core.model import Allocation, Device, DeviceUUID, NodeName, Row, Share
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device
 
 _MLU_UNIT_MIB: Final = 256
 

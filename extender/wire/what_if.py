@@ -1,6 +1,6 @@
 """The body of ``POST /what-if``: a pod's manifest, and what is supposed."""
 
-from extender.core.model import Pod
+from extender.core.pod import Pod
 from extender.errors import BadObject, Described, MalformedBody
 from extender.verbs.supposition import (
     MOST_ADDED,

@@ -4,9 +4,10 @@ import pytest
 from rich.console import Console
 
 from extender.cli.refused import print_refused
-from extender.core.model import DeviceUUID, NodeName, Usage
+from extender.core.names import DeviceUUID, NodeName
 from extender.core.reasons import Reason
 from extender.core.rules import CARD_RULES, USE_RULES
+from extender.core.usage import Usage
 from extender.embedded.scheduler import RefusedPod
 from extender.verbs.verdicts import CardVerdict, NodeVerdict
 from tests.values import pod, request

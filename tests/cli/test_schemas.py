@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from extender.core.model import Lifetime
+from extender.core.container import Lifetime
 from extender.core.reasons import Reason
 from tests.cli.command import schema
 

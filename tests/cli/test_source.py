@@ -8,7 +8,7 @@ import pytest
 
 from extender.cli.server import Server
 from extender.cli.source import Source
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.errors import SettingsError, Unreachable
 from extender.verbs.origin import Origin, OriginKind
 from tests.builders import node, pod

@@ -10,7 +10,8 @@ import pytest_asyncio
 import yaml
 from aiohttp.test_utils import TestClient, TestServer
 
-from extender.core.model import Pod, Usage
+from extender.core.pod import Pod
+from extender.core.usage import Usage
 from extender.embedded.documents import objects_in
 from extender.runtime import EmbeddedExtender, embed
 from extender.settings import HttpSettings, Settings

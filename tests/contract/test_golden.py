@@ -12,26 +12,15 @@ from typing import Final
 import numpy as np
 import pytest
 
+from extender.core.container import Container, Lifetime
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import (
-    Container,
-    ContainerRequest,
-    Device,
-    DeviceUUID,
-    Inventory,
-    Lifetime,
-    Node,
-    NodeName,
-    Placing,
-    Pod,
-    PodRequest,
-    PodStatus,
-    PodUID,
-    Policy,
-    Selection,
-    Usage,
-)
+from extender.core.names import DeviceUUID, NodeName, PodUID
+from extender.core.node import Device, Inventory, Node
+from extender.core.pod import Placing, Pod
+from extender.core.pod_request import ContainerRequest, PodRequest, Policy, Selection
+from extender.core.pod_status import PodStatus
+from extender.core.usage import Usage
 from extender.errors import BadQuantity
 from extender.wire.extender_v1 import (
     BindingArgs,

@@ -12,9 +12,11 @@ from random import Random
 
 import pytest
 
-from extender.core.model import ContainerUsage, DeviceUUID, Lifetime, Usage
+from extender.core.container import ContainerUsage, Lifetime
+from extender.core.names import DeviceUUID
 from extender.core.phases import effective_usage, steady_usage
 from extender.core.requests import kubelet_slots
+from extender.core.usage import Usage
 
 Pod = Sequence[ContainerUsage]
 Amounts = dict[str, int]

@@ -7,9 +7,12 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from extender.core.allocation import Share
 from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind, SideAnnotations
-from extender.core.model import Device, DeviceUUID, NodeName, Share, Usage
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device
+from extender.core.usage import Usage
 from extender.wire.allocation import allocation_annotations, has_rows
 from extender.wire.device_policies import EXCLUSIVE_ANNOTATION
 from extender.wire.lock import LOCK_ANNOTATION

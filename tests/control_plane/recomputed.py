@@ -11,18 +11,17 @@ from typing import Final
 
 import orjson
 
-from extender.core.model import (
-    ContainerRequest,
+from extender.core.container import ContainerUsage, Lifetime
+from extender.core.names import DeviceUUID
+from extender.core.pod_request import ContainerRequest
+from extender.core.pod_status import (
     ContainerStatus,
-    ContainerUsage,
-    DeviceUUID,
-    Lifetime,
     PodPhase,
     PodStatus,
     RunState,
     SandboxReadiness,
-    Usage,
 )
+from extender.core.usage import Usage
 from tests.builders import Json
 from tests.control_plane.judging import containers_of, name_of
 from tests.control_plane.playing import is_sidecar

@@ -4,7 +4,10 @@ import asyncio
 from collections import Counter
 from typing import Final
 
-from extender.core.model import ContainerRequest, Device, Lifetime, PodRequest, Usage
+from extender.core.container import Lifetime
+from extender.core.node import Device
+from extender.core.pod_request import ContainerRequest, PodRequest
+from extender.core.usage import Usage
 from tests.builders import Json, NodeBuilder, PodBuilder, node, pod
 from tests.control_plane.client import Api
 from tests.control_plane.cluster import Cluster

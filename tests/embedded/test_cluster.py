@@ -2,13 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
 from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import BadObject, Conflict, NotFound, SettingsError
 from extender.service import Binding
@@ -16,6 +16,9 @@ from extender.state.events import Event, NodeSeen, PodSeen
 from extender.wire.pods import PodReader
 from tests.builders import Json, NodeBuilder, PodBuilder, node, pod
 from tests.values import inventory_of, request_of
+
+if TYPE_CHECKING:
+    from extender.core.pod import Pod
 
 ROWS: Final = "GPU-a,NVIDIA,8000,0:;;"
 ONE_CARD = node("n1").gpu("GPU-a")

@@ -8,7 +8,8 @@ from typing import Final
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName, PodUID, Release
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Release
 from extender.kube.cluster import KubeCluster
 from extender.observe.metrics import Metrics
 from extender.service import Extender

@@ -9,7 +9,8 @@ from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.core.holding import Holding
-from extender.core.model import DeviceUUID, NodeName, PodUID, Usage
+from extender.core.names import DeviceUUID, NodeName, PodUID
+from extender.core.usage import Usage
 from extender.service import Extender
 from extender.state.audit import audit
 from extender.state.overfull import Cause

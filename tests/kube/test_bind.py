@@ -6,7 +6,8 @@ from typing import Final
 import pytest
 from aiohttp import web
 
-from extender.core.model import NodeName, PodUID, Release
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Release
 from tests.builders import PodBuilder, node, pod
 from tests.kube.running import ONE_CARD, WANTED, Running, running
 from tests.kube.server import ApiServer, Json, answers, cut, says, status, until

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from extender.core.model import NodeName, PodUID
+from extender.core.names import NodeName, PodUID
 from extender.kube.feed import LIST, LISTED, Removed, Shown
 from extender.kube.labels import DueLabels
 from extender.service import Binding

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from extender.core.model import NodeName, PodUID
+from extender.core.names import NodeName, PodUID
 from extender.state.holdings import Footing
 from tests.builders import Json, PodBuilder, pod
 from tests.kube.running import ONE_CARD, Running, running

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.wire.extender_v1 import ExtenderArgs
 from tests.builders import PodBuilder, node, pod
 from tests.kube.running import Running, running

@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.settings import BindSettings, SchedulingSettings
 from extender.verbs.exact import Mode
 from extender.wire.label_selector import parse_selector

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from extender.core.model import PodUID
+from extender.core.names import PodUID
 from extender.settings import BindSettings
 from tests.builders import PodBuilder, node, pod, resource_quota
 from tests.kube.running import QUICK_TURNS, Running, running

@@ -11,7 +11,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from extender.kube.cluster import KubeCluster
 from extender.observe.metrics import Metrics
 from extender.service import Extender

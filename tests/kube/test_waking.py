@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from extender.core.model import NodeName, PodUID
+from extender.core.names import NodeName, PodUID
 from extender.service.waker import _ROOM_KEPT_SECONDS
 from extender.settings import WakingSettings
 from tests.builders import PodBuilder, node, pod, resource_quota

@@ -7,28 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
+from extender.core.allocation import Allocation, Row, UnreadableAllocation
 from extender.core.bucket import NodeTotals
+from extender.core.container import ContainerUsage
 from extender.core.mig import MigInstance
-from extender.core.model import (
-    Allocation,
-    ContainerUsage,
-    DeviceUUID,
-    Inventory,
-    KindWord,
-    Node,
-    NodeName,
-    Pod,
-    PodPhase,
-    PodRequest,
-    PodStatus,
-    PodUID,
-    Release,
-    Row,
-    UnreadableAllocation,
-    Usage,
-)
+from extender.core.names import DeviceUUID, KindWord, NodeName, PodUID
+from extender.core.node import Inventory, Node
+from extender.core.pod import Pod, Release
+from extender.core.pod_request import PodRequest
+from extender.core.pod_status import PodPhase, PodStatus
 from extender.core.quota_room import Quota
 from extender.core.quota_scopes import QuotaTraits
+from extender.core.usage import Usage
 from extender.state.events import (
     Event,
     Expected,

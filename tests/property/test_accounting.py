@@ -7,21 +7,18 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.core.model import (
-    NOTHING,
-    Charge,
+from extender.core.container import ContainerUsage, Lifetime
+from extender.core.names import DeviceUUID
+from extender.core.phases import current_charge, effective_usage, steady_usage
+from extender.core.pod import Release
+from extender.core.pod_status import (
     ContainerStatus,
-    ContainerUsage,
-    DeviceUUID,
-    Lifetime,
     PodPhase,
     PodStatus,
-    Release,
     RunState,
     SandboxReadiness,
-    Usage,
 )
-from extender.core.phases import current_charge, effective_usage, steady_usage
+from extender.core.usage import NOTHING, Charge, Usage
 from tests.oracles import timeline_charge, timeline_effective
 from tests.strategies import (
     app_usages,

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.embedded.cluster import EmbeddedCluster
 from extender.service import Extender
 from extender.service.board import Board

@@ -7,23 +7,15 @@ from itertools import combinations, product
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.core.allocation import Allocation, Share
+from extender.core.container import Lifetime
 from extender.core.core_bits import held_cores, with_cores
 from extender.core.fleet import Fleet
 from extender.core.kind_set import Kinds
-from extender.core.model import (
-    Allocation,
-    ContainerStatus,
-    DeviceUUID,
-    Lifetime,
-    NodeName,
-    Pod,
-    PodPhase,
-    PodStatus,
-    PodUID,
-    RunState,
-    Share,
-)
+from extender.core.names import DeviceUUID, NodeName, PodUID
 from extender.core.phases import container_usages, effective_usage
+from extender.core.pod import Pod
+from extender.core.pod_status import ContainerStatus, PodPhase, PodStatus, RunState
 from extender.state.audit import audit
 from extender.state.events import NodeSeen, PodGone, PodSeen, Reserved
 from extender.state.ledger import Ledger

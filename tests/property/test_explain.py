@@ -8,22 +8,17 @@ import orjson
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from extender.core.allocation import Row, Share
+from extender.core.container import Lifetime
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import (
-    ANY_DEVICE,
-    NOTHING,
-    Lifetime,
-    NodeName,
-    Pod,
-    PodPhase,
-    PodRequest,
-    PodStatus,
-    Row,
-    Share,
-)
+from extender.core.names import NodeName
+from extender.core.pod import Pod
+from extender.core.pod_request import ANY_DEVICE, PodRequest
+from extender.core.pod_status import PodPhase, PodStatus
 from extender.core.quota_room import Quota, QuotaDimension, QuotaLimit
 from extender.core.reasons import Reason
+from extender.core.usage import NOTHING
 from extender.embedded.cluster import EmbeddedCluster
 from extender.service import Extender
 from extender.state.events import NodeSeen, PodSeen, QuotaSeen

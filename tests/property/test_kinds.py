@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from extender.core.claims import ResourceClaim
 from extender.core.company import APP_CLASSES, Trait
 from extender.core.kinds import Kind, RequestRule
-from extender.core.model import MAX_INT32, ContainerRequest, Sharing
+from extender.core.names import MAX_INT32
+from extender.core.pod_request import ContainerRequest, Sharing
 from extender.core.profiles import ProfileWish
 from extender.core.requests import container_request, devices_named
 from extender.errors import BadDeviceConfig, BadQuantity

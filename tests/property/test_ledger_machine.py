@@ -16,26 +16,18 @@ from hypothesis.stateful import (
     rule,
 )
 
+from extender.core.allocation import Allocation, Share, UnreadableAllocation
+from extender.core.container import Lifetime
 from extender.core.device_policy import DevicePolicy
-from extender.core.model import (
-    Allocation,
+from extender.core.names import DeviceUUID, KindWord, NodeName, PodUID
+from extender.core.node import Device, Node
+from extender.core.pod import Pod, Release
+from extender.core.pod_status import (
     ContainerStatus,
-    Device,
-    DeviceUUID,
-    KindWord,
-    Lifetime,
-    Node,
-    NodeName,
-    Pod,
     PodPhase,
     PodStatus,
-    PodUID,
-    Release,
     RunState,
     SandboxReadiness,
-    Share,
-    UnreadableAllocation,
-    Usage,
 )
 from extender.core.quota_room import Quota, QuotaDimension, QuotaLimit
 from extender.core.quota_scopes import (
@@ -44,6 +36,7 @@ from extender.core.quota_scopes import (
     QuotaTraits,
     ScopeRequirement,
 )
+from extender.core.usage import Usage
 from extender.state.audit import audit
 from extender.state.events import (
     Event,

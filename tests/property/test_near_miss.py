@@ -11,8 +11,11 @@ from extender.core.budget import SearchCounts, StepBudget
 from extender.core.cards import Cards
 from extender.core.device_policy import SPREAD_CARDS
 from extender.core.fleet import Fleet
-from extender.core.model import NOTHING, Device, DeviceUUID, PodRequest, Sharing, Usage
+from extender.core.names import DeviceUUID
 from extender.core.near_miss import Relief, least_cost, relief_steps
+from extender.core.node import Device
+from extender.core.pod_request import PodRequest, Sharing
+from extender.core.usage import NOTHING, Usage
 from extender.verbs.filter import filter_nodes
 from tests.oracles import Loaded, exhaustive_fits
 from tests.property.test_search import put

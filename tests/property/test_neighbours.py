@@ -8,10 +8,12 @@ import numpy as np
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
+from extender.core.container import Lifetime
 from extender.core.holding import Holding
 from extender.core.kind_set import Kinds
-from extender.core.model import DeviceUUID, Lifetime, NodeName, Usage
+from extender.core.names import DeviceUUID, NodeName
 from extender.core.neighbours import chosen_run, run_starts
+from extender.core.usage import Usage
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
 from extender.verbs.verdicts import judge_node

@@ -2,37 +2,28 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from extender.core.allocation import Allocation, Share, UnreadableAllocation
 from extender.core.cards import Cards
 from extender.core.first_cards import first_in_order
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.mig import NO_INSTANCE, MigPlacement
-from extender.core.model import (
-    ANY_DEVICE,
-    NOTHING,
-    Allocation,
-    ContainerUsage,
-    DeviceUUID,
-    KindWord,
-    Node,
-    NodeName,
-    Pod,
-    PodRequest,
-    Share,
-    Sharing,
-    UnreadableAllocation,
-    Usage,
-)
+from extender.core.names import DeviceUUID, KindWord, NodeName
+from extender.core.node import Node
 from extender.core.phases import container_usages
 from extender.core.phases import held_slices as held_slice_counts
 from extender.core.placement import NO_CONTAINER, Placement, place
+from extender.core.pod import Pod
+from extender.core.pod_request import ANY_DEVICE, PodRequest, Sharing
 from extender.core.policies import node_scores
 from extender.core.reasons import REASON_OF, Reason
+from extender.core.usage import NOTHING, Usage
 from extender.state.audit import audit
 from extender.state.events import Event, NodeSeen, PodSeen, Reserved
 from extender.state.ledger import Ledger
@@ -70,6 +61,9 @@ from tests.values import (
     scored,
     with_inventory,
 )
+
+if TYPE_CHECKING:
+    from extender.core.container import ContainerUsage
 
 _UUIDS = tuple(DeviceUUID(f"GPU-{letter}") for letter in "abcdefghi")
 _OTHER_UUIDS = tuple(DeviceUUID(f"NPU-{letter}") for letter in "abcdefghi")

@@ -5,18 +5,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.core.model import (
-    NOTHING,
-    ContainerUsage,
-    DeviceUUID,
-    Lifetime,
-    PodStatus,
-    Release,
-    Share,
-    Usage,
-)
+from extender.core.allocation import Share
+from extender.core.container import ContainerUsage, Lifetime
+from extender.core.names import DeviceUUID
 from extender.core.phases import effective_usage, released_init_count
+from extender.core.pod import Release
+from extender.core.pod_status import PodStatus
 from extender.core.quota import allocation_charges, quota_charge
+from extender.core.usage import NOTHING, Usage
 from tests.oracles import timeline_quota
 from tests.strategies import container_usages, living_pods, releases
 

@@ -12,8 +12,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from extender.core.model import NodeName, Pod, PodUID, Usage
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.core.quota_room import Quota, QuotaDimension, QuotaLimit
+from extender.core.usage import Usage
 from extender.state.events import (
     Expected,
     Lapsed,

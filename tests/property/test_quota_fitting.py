@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NOTHING, NodeName, PodRequest, Usage
+from extender.core.names import NodeName
 from extender.core.placed_charge import placed_charge
 from extender.core.placement import place
+from extender.core.pod_request import PodRequest
 from extender.core.quota import allocation_charges
 from extender.core.quota_room import (
     LimitUse,
@@ -19,6 +20,7 @@ from extender.core.quota_room import (
     QuotaRoom,
 )
 from extender.core.reasons import Reason
+from extender.core.usage import NOTHING, Usage
 from extender.verbs.bind import allocation_of, choose_devices
 from extender.verbs.filter import filter_nodes
 from extender.verbs.quota import charge_at_admission

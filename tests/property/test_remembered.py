@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from extender.core.arrays import MEMORY
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import DeviceUUID, Node, NodeName, Pod
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Node
+from extender.core.pod import Pod
 from extender.verbs.filter import FilterDecision, filter_nodes
 from extender.verbs.prioritize import score_nodes
 from tests.strategies import devices, pod_requests, used_amounts

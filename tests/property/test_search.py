@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
+from extender.core.allocation import Allocation
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import (
-    NOTHING,
-    Allocation,
-    DeviceUUID,
-    NodeName,
-    PodRequest,
-)
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.pod_request import PodRequest
 from extender.core.reasons import Reason
+from extender.core.usage import NOTHING
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import FilterDecision, filter_nodes
 from extender.verbs.verdicts import judge_node

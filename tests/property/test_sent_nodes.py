@@ -7,19 +7,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.core.container import Lifetime
 from extender.core.fleet import Fleet
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import (
-    ContainerRequest,
-    KindWord,
-    Lifetime,
-    Node,
-    NodeName,
-    PodRequest,
-    Usage,
-)
+from extender.core.names import KindWord, NodeName
+from extender.core.node import Node
 from extender.core.overlaid_fleet import OverlaidFleet
+from extender.core.pod_request import ContainerRequest, PodRequest
+from extender.core.usage import Usage
 from extender.wire.label_selector import parse_selector
 from extender.wire.nodes import decode_node, has_same_devices
 from tests.builders import Json, node

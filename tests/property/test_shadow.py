@@ -5,24 +5,18 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.core.allocation import Allocation, Row, Share
+from extender.core.container import Lifetime
 from extender.core.hami_charge import (
     excess,
     hami_charge,
     is_shrunk,
     rows_as_written,
 )
-from extender.core.model import (
-    NOTHING,
-    Allocation,
-    DeviceUUID,
-    Lifetime,
-    PodStatus,
-    Row,
-    RunState,
-    Share,
-    Usage,
-)
+from extender.core.names import DeviceUUID
 from extender.core.phases import container_usages, effective_usage
+from extender.core.pod_status import PodStatus, RunState
+from extender.core.usage import NOTHING, Usage
 from extender.verbs.shadow import Outcome, Seat, charge_by_hami, judge_assignment
 from tests.strategies import DEVICE_UUIDS, pod_statuses
 from tests.values import (

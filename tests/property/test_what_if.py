@@ -11,7 +11,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from extender.core.model import NOTHING, NodeName, Usage
+from extender.core.names import NodeName
+from extender.core.usage import NOTHING, Usage
 from extender.embedded.scheduler import PlacedPod, schedule_pod
 from extender.runtime import EmbeddedExtender, embed
 from extender.service import Extender

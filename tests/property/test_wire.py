@@ -12,21 +12,14 @@ import orjson
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from extender.core.allocation import Allocation, Share, UnreadableAllocation
 from extender.core.claims import ResourceClaim
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import (
-    MAX_INT32,
-    Allocation,
-    Device,
-    DeviceUUID,
-    NodeName,
-    PodUID,
-    Share,
-    UnreadableAllocation,
-    Usage,
-)
+from extender.core.names import MAX_INT32, DeviceUUID, NodeName, PodUID
+from extender.core.node import Device
 from extender.core.requests import container_request
+from extender.core.usage import Usage
 from extender.errors import WireError
 from extender.wire.allocation import (
     allocation_annotations,

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from extender.core.allocation import UnreadableAllocation
+from extender.core.container import Lifetime
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import Lifetime, UnreadableAllocation
 from extender.errors import WireError
 from extender.wire.allocation import decode_rows, read_allocation, served_rows
 from extender.wire.extender_v1 import decode_binding_args, decode_extender_args

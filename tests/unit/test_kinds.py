@@ -11,23 +11,16 @@ from typing import Final
 
 import pytest
 
+from extender.core.allocation import Share, UnreadableAllocation
+from extender.core.container import Lifetime
 from extender.core.fleet import Fleet
 from extender.core.kind_set import Kinds
-from extender.core.model import (
-    NO_REQUEST,
-    ContainerRequest,
-    DeviceUUID,
-    Lifetime,
-    Node,
-    NodeName,
-    Pod,
-    PodRequest,
-    PodUID,
-    Share,
-    UnreadableAllocation,
-    Usage,
-)
+from extender.core.names import DeviceUUID, NodeName, PodUID
+from extender.core.node import Node
+from extender.core.pod import Pod
+from extender.core.pod_request import NO_REQUEST, ContainerRequest, PodRequest
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 from extender.embedded.cluster import EmbeddedCluster
 from extender.service import Extender
 from extender.service.nominated import NominatedRoom

@@ -8,7 +8,7 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName, PodUID
+from extender.core.names import NodeName, PodUID
 from extender.errors import MalformedBody
 from extender.observe.metrics import Metrics
 from extender.service.quota_admitter import QuotaAdmitter

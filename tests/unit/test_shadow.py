@@ -8,7 +8,7 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName, PodUID
+from extender.core.names import NodeName, PodUID
 from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import ReadOnly
 from extender.service import Binding, NodeLock, Turn

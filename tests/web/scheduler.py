@@ -11,14 +11,10 @@ from typing import Any, Final
 
 from aiohttp.test_utils import TestClient, TestServer
 
-from extender.core.model import (
-    ContainerUsage,
-    DeviceUUID,
-    Lifetime,
-    NodeName,
-    Release,
-    Usage,
-)
+from extender.core.container import ContainerUsage, Lifetime
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.pod import Release
+from extender.core.usage import Usage
 from extender.embedded.cluster import EmbeddedCluster
 from extender.service import Extender
 from extender.state.events import NodeGone, NodeSeen, PodGone, PodSeen

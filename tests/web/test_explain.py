@@ -9,7 +9,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from extender.core.model import NodeName, Usage
+from extender.core.names import NodeName
+from extender.core.usage import Usage
 from extender.verbs.explanation import Explanation, Outcome
 from extender.web.explain import _explain_manifest, _explain_named
 from extender.wire.views import decode_view

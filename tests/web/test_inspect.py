@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-from extender.core.model import Usage
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 from extender.verbs.inspection import ClusterInspection, InspectedNode, InspectedPod
 from extender.web.inspect import _inspect_cluster, _inspect_node, _inspect_pod
 from extender.wire.views import decode_view

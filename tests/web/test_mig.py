@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.core.model import NodeName
+from extender.core.names import NodeName
 from tests.builders import NodeBuilder, PodBuilder, mig_profile, node, pod
 from tests.values import GPU
 from tests.web.conftest import Serve

@@ -6,7 +6,7 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import PodUID
+from extender.core.names import PodUID
 from extender.core.quota_room import UNLIMITED
 from extender.state.events import QuotaGone, QuotaSeen
 from extender.wire.resource_quota import read_quota

@@ -10,7 +10,9 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import DeviceUUID, NodeName, Pod, PodUID, Usage
+from extender.core.names import DeviceUUID, NodeName, PodUID
+from extender.core.pod import Pod
+from extender.core.usage import Usage
 from extender.embedded.cluster import EmbeddedCluster
 from extender.errors import Conflict
 from extender.service import Binding, Extender

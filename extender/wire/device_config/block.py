@@ -7,7 +7,7 @@ from typing import Final
 
 import yaml
 
-from extender.core.model import MAX_INT32
+from extender.core.names import MAX_INT32
 from extender.wire.device_config.problems import Problems
 
 _NULL: Final = "tag:yaml.org,2002:null"

@@ -13,7 +13,7 @@ from extender.core.kinds import (
     ServedBy,
     SideAnnotations,
 )
-from extender.core.model import MAX_INT32
+from extender.core.names import MAX_INT32
 from extender.wire.device_config.block import Block
 from extender.wire.device_config.nvidia import named
 

@@ -6,15 +6,11 @@ from typing import Final
 
 import orjson
 
-from extender.core.model import (
-    ContainerRequest,
-    Device,
-    DeviceUUID,
-    Lifetime,
-    PodRequest,
-    Selection,
-    Usage,
-)
+from extender.core.container import Lifetime
+from extender.core.names import DeviceUUID
+from extender.core.node import Device
+from extender.core.pod_request import ContainerRequest, PodRequest, Selection
+from extender.core.usage import Usage
 from tests.builders import Json, PodBuilder, pod
 from tests.control_plane.soak.places import Place
 from tests.oracles import Loaded, Placed, exhaustive_fits, place_greedily

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.core.model import NOTHING, DeviceUUID, Usage
+from extender.core.names import DeviceUUID
+from extender.core.usage import NOTHING, Usage
 from tests.builders import Json
 from tests.control_plane.recomputed import Card, cards_of, charge_of, slots_of
 from tests.oracles import Totals

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from extender.core.model import ContainerRequest, Lifetime, PodRequest
+from extender.core.container import Lifetime
+from extender.core.pod_request import ContainerRequest, PodRequest
 from tests.builders import Json, PodBuilder, pod
 from tests.oracles import kubelet_slots
 

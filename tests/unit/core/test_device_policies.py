@@ -6,15 +6,10 @@ from typing import Final
 import pytest
 
 from extender.core.device_policy import DevicePolicy
-from extender.core.model import (
-    Device,
-    DeviceUUID,
-    Node,
-    NodeName,
-    PodRequest,
-    Selection,
-    Usage,
-)
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device, Node
+from extender.core.pod_request import PodRequest, Selection
+from extender.core.usage import Usage
 from extender.state.events import NodeSeen, PodGone, Reserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices

@@ -8,9 +8,12 @@ import pytest
 
 from extender.core.bucket import Bucket
 from extender.core.cards import Interned
+from extender.core.container import Lifetime
 from extender.core.equal_nodes import _WEIGHTS, card_fields, first_of_equal
-from extender.core.model import ContainerRequest, Device, Inventory, Lifetime, Usage
+from extender.core.node import Device, Inventory
+from extender.core.pod_request import ContainerRequest
 from extender.core.profiles import CardProfile, CardProfiles, ProfileWish
+from extender.core.usage import Usage
 from extender.verbs.filter import filter_nodes
 from tests.values import GPU, N1, N2, Asked, card, fleet_of, node, pod, request
 

@@ -10,9 +10,10 @@ from extender.core.bucket import Bucket, NodeTotals
 from extender.core.cards import Cards, Interned
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import DeviceUUID, NodeName, Usage
+from extender.core.names import DeviceUUID, NodeName
 from extender.core.placement import place
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 from tests.values import (
     GPU,
     GPUS,

@@ -6,18 +6,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from extender.core.allocation import Share
 from extender.core.device_policy import BINPACK_CARDS, SPREAD_CARDS, DevicePolicy
 from extender.core.holding import Holding
 from extender.core.mig import MIG_SLICES, MigPlacement, MigProfile, MigTable
-from extender.core.model import (
-    NOTHING,
-    Device,
-    DeviceUUID,
-    PodRequest,
-    Selection,
-    Share,
-    Usage,
-)
+from extender.core.names import DeviceUUID
+from extender.core.node import Device
+from extender.core.pod_request import PodRequest, Selection
+from extender.core.usage import NOTHING, Usage
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
 from extender.wire.device_policies import on_one_numa_node

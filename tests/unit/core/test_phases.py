@@ -6,19 +6,9 @@ from math import inf
 
 import pytest
 
-from extender.core.model import (
-    ContainerStatus,
-    ContainerUsage,
-    DeviceUUID,
-    Lifetime,
-    PodPhase,
-    PodStatus,
-    Release,
-    RunState,
-    SandboxReadiness,
-    Share,
-    Usage,
-)
+from extender.core.allocation import Share
+from extender.core.container import ContainerUsage, Lifetime
+from extender.core.names import DeviceUUID
 from extender.core.phases import (
     container_usages,
     current_charge,
@@ -27,6 +17,15 @@ from extender.core.phases import (
     released_init_count,
     steady_usage,
 )
+from extender.core.pod import Release
+from extender.core.pod_status import (
+    ContainerStatus,
+    PodPhase,
+    PodStatus,
+    RunState,
+    SandboxReadiness,
+)
+from extender.core.usage import Usage
 
 GPU_A = DeviceUUID("GPU-a")
 GPU_B = DeviceUUID("GPU-b")

@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 
 from extender.core.device_policy import BINPACK_CARDS, SPREAD_CARDS, DevicePolicy
-from extender.core.model import (
-    Device,
-    DeviceUUID,
-    NodeName,
-    PodRequest,
-    Policy,
-    Selection,
-    Usage,
-)
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device
+from extender.core.pod_request import PodRequest, Policy, Selection
 from extender.core.policies import Burst, without_busy
+from extender.core.usage import Usage
 from extender.state.events import NodeSeen, Reserved
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices

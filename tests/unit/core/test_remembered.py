@@ -7,7 +7,9 @@ import pytest
 from extender.core.arrays import MEMORY
 from extender.core.fleet import Fleet
 from extender.core.holding import Holding
-from extender.core.model import NodeName, PodRequest, Usage
+from extender.core.names import NodeName
+from extender.core.pod_request import PodRequest
+from extender.core.usage import Usage
 from tests.counting import Work, counted_arrays, work_of
 from tests.values import GPU, app, card, fleet_of, held, node, request
 

@@ -5,7 +5,7 @@ import pytest
 from extender.core.claims import ResourceClaim
 from extender.core.company import Trait
 from extender.core.kinds import RequestRule
-from extender.core.model import NO_REQUEST, ContainerRequest, Sharing
+from extender.core.pod_request import NO_REQUEST, ContainerRequest, Sharing
 from extender.core.profiles import ProfileWish
 from extender.core.request_rules import REQUEST_RULES
 from extender.core.requests import container_request

@@ -9,17 +9,11 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from extender.core.holding import Holding
-from extender.core.model import (
-    MAX_INT32,
-    Device,
-    DeviceUUID,
-    NodeName,
-    PodRequest,
-    Selection,
-    Sharing,
-    Usage,
-)
+from extender.core.names import MAX_INT32, DeviceUUID, NodeName
+from extender.core.node import Device
+from extender.core.pod_request import PodRequest, Selection, Sharing
 from extender.core.reasons import CODES, Reason, joined
+from extender.core.usage import Usage
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
 from tests.values import (

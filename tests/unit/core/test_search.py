@@ -14,9 +14,12 @@ from extender.core.device_policy import BINPACK_CARDS, SPREAD_CARDS, DevicePolic
 from extender.core.fitting import Fit, fit, fit_with_fewest_cards
 from extender.core.fleet import Fleet
 from extender.core.mig import MigPlacement, MigProfile
-from extender.core.model import Device, NodeName, PodRequest, Usage
+from extender.core.names import NodeName
+from extender.core.node import Device
 from extender.core.placement import place
+from extender.core.pod_request import PodRequest
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
 from extender.verbs.prioritize import score_nodes

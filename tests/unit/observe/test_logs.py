@@ -13,7 +13,8 @@ from typing import Final
 
 import pytest
 
-from extender.core.model import DeviceUUID, Usage
+from extender.core.names import DeviceUUID
+from extender.core.usage import Usage
 from extender.errors import SettingsError
 from extender.observe.decision_log import (
     DECISIONS,

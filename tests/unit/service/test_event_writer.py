@@ -8,7 +8,8 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import Pod, PodUID
+from extender.core.names import PodUID
+from extender.core.pod import Pod
 from extender.embedded.cluster import EmbeddedCluster
 from extender.observe.pod_events import (
     EventSettings,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from extender.core.model import NodeName, PodUID
+from extender.core.names import NodeName, PodUID
 from extender.state.events import NodeGone, NodeSeen, PodGone, PodSeen
 from extender.state.freed import Freed
 from extender.state.ledger import Ledger

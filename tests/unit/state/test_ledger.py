@@ -4,24 +4,19 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from extender.core.allocation import Allocation, Share, UnreadableAllocation
 from extender.core.bucket import NodeTotals
 from extender.core.holding import Holding
-from extender.core.model import (
-    NOTHING,
-    Allocation,
+from extender.core.names import DeviceUUID, NodeName, PodUID
+from extender.core.pod import Release
+from extender.core.pod_status import (
     ContainerStatus,
-    DeviceUUID,
-    NodeName,
     PodPhase,
     PodStatus,
-    PodUID,
-    Release,
     RunState,
     SandboxReadiness,
-    Share,
-    UnreadableAllocation,
-    Usage,
 )
+from extender.core.usage import NOTHING, Usage
 from extender.state.audit import Difference, audit
 from extender.state.events import (
     Event,

@@ -3,17 +3,16 @@
 from dataclasses import replace
 from typing import Final
 
-from extender.core.model import (
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
+from extender.core.pod_status import (
     ContainerStatus,
-    NodeName,
-    Pod,
     PodPhase,
     PodStatus,
-    PodUID,
     RunState,
     SandboxReadiness,
-    Usage,
 )
+from extender.core.usage import Usage
 from extender.state.events import (
     NodeGone,
     NodeSeen,

@@ -6,18 +6,12 @@ from typing import Any, Final
 
 import pytest
 
+from extender.core.allocation import UnreadableAllocation
 from extender.core.kind_set import Kinds
-from extender.core.model import (
-    ContainerStatus,
-    DeviceUUID,
-    NodeName,
-    Pod,
-    PodPhase,
-    PodStatus,
-    RunState,
-    UnreadableAllocation,
-    Usage,
-)
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.pod import Pod
+from extender.core.pod_status import ContainerStatus, PodPhase, PodStatus, RunState
+from extender.core.usage import Usage
 from extender.state.audit import audit
 from extender.state.events import NodeSeen, PodSeen, Synced
 from extender.state.ledger import Ledger

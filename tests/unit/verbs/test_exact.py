@@ -9,8 +9,9 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName, Usage
+from extender.core.names import NodeName
 from extender.core.policies import Burst
+from extender.core.usage import Usage
 from extender.verbs.exact import choose_node
 from extender.wire.nodes import decode_node
 from extender.wire.pods import PodReader

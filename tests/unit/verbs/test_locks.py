@@ -7,7 +7,8 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import NodeName, Pod, PodUID
+from extender.core.names import NodeName, PodUID
+from extender.core.pod import Pod
 from extender.verbs.locks import SeenLock, is_gone, judge_lock, judge_own_lock
 from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, pod

@@ -7,7 +7,9 @@ import pytest
 
 from extender.core.holding import Holding
 from extender.core.kind_set import Kinds
-from extender.core.model import DeviceUUID, NodeName, Pod, Usage
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.pod import Pod
+from extender.core.usage import Usage
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
 from extender.verbs.verdicts import judge_node

@@ -2,10 +2,12 @@
 
 import pytest
 
+from extender.core.allocation import Share
 from extender.core.holding import Holding
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import DeviceUUID, NodeName, Pod, Share
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.pod import Pod
 from extender.service.nominated import NominatedRoom
 from extender.state.events import NodeSeen, PodGone, PodSeen
 from extender.state.ledger import Ledger

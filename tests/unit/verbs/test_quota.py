@@ -1,6 +1,5 @@
 """Which cards a pod gets where a quota leaves it little."""
 
-from extender.core.model import Usage
 from extender.core.quota_room import (
     LimitUse,
     QuotaDimension,
@@ -8,6 +7,7 @@ from extender.core.quota_room import (
     QuotaRoom,
 )
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 from extender.verbs.bind import choose_devices
 from extender.verbs.filter import filter_nodes
 from extender.verbs.quota import charge_at_admission

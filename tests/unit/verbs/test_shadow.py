@@ -3,16 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from extender.core.allocation import Allocation, UnreadableAllocation
 from extender.core.holding import Holding
-from extender.core.model import (
-    Allocation,
-    DeviceUUID,
-    Node,
-    Placing,
-    Pod,
-    UnreadableAllocation,
-    Usage,
-)
+from extender.core.names import DeviceUUID
+from extender.core.node import Node
+from extender.core.pod import Placing, Pod
+from extender.core.usage import Usage
 from extender.verbs.shadow import (
     Judgement,
     Outcome,

@@ -10,7 +10,8 @@ import pytest
 
 from extender.core.company import Trait
 from extender.core.kind_set import Kinds
-from extender.core.model import PodUID, Usage
+from extender.core.names import PodUID
+from extender.core.usage import Usage
 from extender.state.audit import audit
 from extender.state.events import PodSeen
 from extender.verbs.bind import choose_devices

@@ -6,7 +6,8 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import Kind
-from extender.core.model import Node, NodeName
+from extender.core.names import NodeName
+from extender.core.node import Node
 from extender.core.quota import allocation_charges
 from extender.verbs.bind import choose_devices
 from extender.verbs.quota import charge_at_admission

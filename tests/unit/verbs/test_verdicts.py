@@ -1,7 +1,8 @@
 """What a person reads of one node that refuses a pod: numbers as they were then."""
 
-from extender.core.model import DeviceUUID, Usage
+from extender.core.names import DeviceUUID
 from extender.core.reasons import Reason
+from extender.core.usage import Usage
 from extender.verbs.verdicts import (
     CardVerdict,
     KubeletSlots,

@@ -2,15 +2,9 @@
 
 import pytest
 
+from extender.core.allocation import Allocation, Share, UnreadableAllocation
 from extender.core.kinds import NVIDIA
-from extender.core.model import (
-    MAX_INT32,
-    Allocation,
-    DeviceUUID,
-    NodeName,
-    Share,
-    UnreadableAllocation,
-)
+from extender.core.names import MAX_INT32, DeviceUUID, NodeName
 from extender.errors import BadAnnotation
 from extender.wire.allocation import (
     allocation_annotations,

@@ -9,13 +9,8 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import (
-    ContainerRequest,
-    NodeName,
-    PodUID,
-    Policy,
-    Selection,
-)
+from extender.core.names import NodeName, PodUID
+from extender.core.pod_request import ContainerRequest, Policy, Selection
 from extender.errors import MalformedBody
 from extender.wire.extender_v1 import (
     BindingArgs,

@@ -6,15 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from extender.core.allocation import Allocation, Share, UnreadableAllocation
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import (
-    Allocation,
-    DeviceUUID,
-    NodeName,
-    Share,
-    UnreadableAllocation,
-)
+from extender.core.names import DeviceUUID, NodeName
 from extender.wire.allocation import allocation_annotations
 from extender.wire.mig import encode_instances, with_instances
 from extender.wire.pods import PodReader

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from extender.core.kinds import NVIDIA
-from extender.core.model import Device, DeviceUUID, Inventory, Node, NodeName, Usage
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device, Inventory, Node
+from extender.core.usage import Usage
 from extender.errors import BadObject
 from extender.wire.nodes import decode_node
 from tests.builders import node

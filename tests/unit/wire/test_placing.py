@@ -7,7 +7,8 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import NOT_PLACED, NodeName, Placing
+from extender.core.names import NodeName
+from extender.core.pod import NOT_PLACED, Placing
 from extender.wire.pods import PodReader
 from tests.builders import Json, PodBuilder, pod
 

@@ -7,7 +7,7 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import NO_REQUEST, ContainerRequest
+from extender.core.pod_request import NO_REQUEST, ContainerRequest
 from extender.wire.pods import PodReader
 from tests.builders import pod
 from tests.values import request_of

@@ -4,7 +4,9 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import ANY_DEVICE, DeviceUUID, Policy, Release, Selection
+from extender.core.names import DeviceUUID
+from extender.core.pod import Release
+from extender.core.pod_request import ANY_DEVICE, Policy, Selection
 from extender.wire.pod_settings import release_annotations
 from extender.wire.pods import PodReader
 from tests.builders import PodBuilder, pod

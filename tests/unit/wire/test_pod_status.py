@@ -7,7 +7,7 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import (
+from extender.core.pod_status import (
     NO_STATUS,
     ContainerStatus,
     PodPhase,

@@ -5,24 +5,14 @@ from typing import Any
 
 import pytest
 
+from extender.core.allocation import Share, UnreadableAllocation
+from extender.core.container import Container, Lifetime
 from extender.core.device_policy import BINPACK_CARDS
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.model import (
-    NO_REQUEST,
-    Container,
-    ContainerRequest,
-    DeviceUUID,
-    Lifetime,
-    NodeName,
-    Pod,
-    PodRequest,
-    PodUID,
-    Policy,
-    Release,
-    Share,
-    UnreadableAllocation,
-)
+from extender.core.names import DeviceUUID, NodeName, PodUID
+from extender.core.pod import Pod, Release
+from extender.core.pod_request import NO_REQUEST, ContainerRequest, PodRequest, Policy
 from extender.core.quota_scopes import QuotaTraits
 from extender.errors import BadObject
 from extender.wire.pods import PodReader

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from extender.core.mig import MigPlacement, MigProfile
-from extender.core.model import MAX_INT32, Device, DeviceUUID, Usage
+from extender.core.names import MAX_INT32, DeviceUUID
+from extender.core.node import Device
+from extender.core.usage import Usage
 from extender.errors import BadAnnotation
 from extender.wire.register import decode_inventory
 

@@ -5,13 +5,10 @@ from dataclasses import replace
 import pytest
 
 from extender.core.claims import ResourceClaim
+from extender.core.container import Lifetime
 from extender.core.kinds import NVIDIA, Kind
-from extender.core.model import (
-    MAX_INT32,
-    NO_REQUEST,
-    ContainerRequest,
-    Lifetime,
-)
+from extender.core.names import MAX_INT32
+from extender.core.pod_request import NO_REQUEST, ContainerRequest
 from extender.core.requests import container_request
 from extender.core.requests import kubelet_slots as slots
 from extender.errors import BadQuantity

@@ -6,8 +6,10 @@ from typing import Final
 
 import pytest
 
+from extender.core.allocation import Allocation, Share
 from extender.core.company import NO_TRAITS, Trait, Traits
-from extender.core.model import Allocation, Device, DeviceUUID, NodeName, Share
+from extender.core.names import DeviceUUID, NodeName
+from extender.core.node import Device
 from extender.core.profiles import CardProfile
 from extender.wire.side_annotations import Bound, side_annotations
 from tests.shipped import SHIPPED

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from extender.core.model import Device, DeviceUUID, Inventory, Usage
+from extender.core.names import DeviceUUID
+from extender.core.node import Device, Inventory
 from extender.core.profiles import CardProfile
+from extender.core.usage import Usage
 from extender.wire.label_selector import EVERYTHING
 from extender.wire.nodes import decode_node, has_same_devices
 from tests.shipped import SHIPPED

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from extender.core.model import Container, ContainerRequest, Lifetime
+from extender.core.container import Container, Lifetime
+from extender.core.pod_request import ContainerRequest
 from extender.wire.pod_resources import DeclaredContainer, ReadRequests, read_requests
 from tests.shipped import SHIPPED
 

@@ -7,7 +7,8 @@ from enum import StrEnum
 import orjson
 import pytest
 
-from extender.core.model import NodeName, Usage
+from extender.core.names import NodeName
+from extender.core.usage import Usage
 from extender.errors import MalformedBody
 from extender.wire.views import decode_view, encode_view
 
