@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
@@ -287,15 +288,26 @@ async def _until(
 
 
 def _stop_signal() -> asyncio.Event:
-    """Give what SIGINT and SIGTERM set from now on."""
+    """Give what SIGINT and SIGTERM set from now on, and a terminal that closes."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup asks for
+        hang_up = stop.set if os.isatty(0) else _tell_hang_up
+        loop.add_signal_handler(signal.SIGHUP, hang_up)
     # Only who may end the process can send it a signal, and no port is needed.
     loop.add_signal_handler(signal.SIGUSR1, LEVELS.turn_level)
     loop.add_signal_handler(signal.SIGUSR2, LEVELS.turn_decisions)
     return stop
+
+
+def _tell_hang_up() -> None:
+    """Go on: who rotates logs or certificates often sends it, for files to be read."""
+    _log.info(
+        "SIGHUP: nothing needs it; a rotated log file, certificates, tokens and the "
+        "device config are taken up by themselves, other settings by a new start"
+    )
 
 
 @asynccontextmanager

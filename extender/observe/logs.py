@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from logging.handlers import QueueHandler, QueueListener, WatchedFileHandler
+from logging.handlers import QueueHandler, QueueListener
 from pathlib import Path
 from typing import Final, TextIO
 
-from extender.errors import SettingsError
 from extender.observe.decision_log import DECISIONS, NOTHING
+from extender.observe.log_files import AppendedFile
 from extender.observe.log_lines import REQUEST_ID_ATTRIBUTE, LogFormat, formatter
 from extender.observe.request_ids import REQUEST_ID
 
@@ -125,16 +125,11 @@ def logging_to(stream: TextIO, settings: LogSettings) -> Iterator[None]:
     lines = _writing(_stream_handler(stream), settings)
     apart = None
     if settings.decision_file is not None:
-        try:
-            file = WatchedFileHandler(settings.decision_file, encoding="utf-8")
-        except OSError as error:
-            raise SettingsError(
-                f"--decision-log-file {settings.decision_file}: {error.strerror}"
-            ) from error
-        apart = _writing(file, settings)
+        apart = AppendedFile(settings.decision_file, "--decision-log-file")
+        _writing(apart, settings)
     waiting: queue.Queue[logging.LogRecord] = queue.Queue(_MOST_WAITING)
     listener = _Writer(waiting, _Sorted(lines, apart))
-    handler = _Waiting(waiting)
+    handler = _Waiting(waiting, apart)
     root = logging.getLogger()
     root.addHandler(handler)
     LEVELS.set(settings.level, settings.decisions)
@@ -151,7 +146,7 @@ def logging_to(stream: TextIO, settings: LogSettings) -> Iterator[None]:
 
 
 def dropped_lines() -> int:
-    """Count the lines that the process could not write in time."""
+    """Count the lines that the process could not write, or not in time."""
     handlers = logging.getLogger().handlers
     return sum(each.dropped for each in handlers if isinstance(each, _Waiting))
 
@@ -159,9 +154,17 @@ def dropped_lines() -> int:
 class _Waiting(QueueHandler):
     """Takes records as they are, with the id of the request that they belong to."""
 
-    def __init__(self, waiting: "queue.Queue[logging.LogRecord]") -> None:
+    def __init__(
+        self, waiting: "queue.Queue[logging.LogRecord]", apart: AppendedFile | None
+    ) -> None:
         super().__init__(waiting)
-        self.dropped = 0
+        self._untaken = 0
+        self._apart = apart
+
+    @property
+    def dropped(self) -> int:
+        """Lines for which there was no room, here or in the file."""
+        return self._untaken + (self._apart.lost if self._apart is not None else 0)
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         """Leave formatting to the thread, but for arguments that may change."""
@@ -175,7 +178,7 @@ class _Waiting(QueueHandler):
         try:
             self.queue.put_nowait(record)
         except queue.Full:
-            self.dropped += 1
+            self._untaken += 1
 
 
 class _Writer(QueueListener):

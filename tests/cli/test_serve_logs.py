@@ -107,3 +107,30 @@ def test_signals_change_levels() -> None:
     ]
     assert "log level is debug from now on" in errors
     assert "verb=filter" not in errors
+
+
+def test_hang_up_ends_nothing() -> None:
+    """A rotation's SIGHUP is answered by what is done without it."""
+    with serving(EXAMPLE) as (process, url, _), connection(url) as caller:
+        process.send_signal(signal.SIGHUP)
+        assert ask(caller, "/filter", arguments(WANTED, NODES, None))[0] == 200
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert "SIGHUP: nothing needs it" in errors
+
+
+def test_full_disk_of_decisions_is_told_and_nothing_else_fails() -> None:
+    """Verbs are answered, and the end is an ordinary one."""
+    options = ("--decision-log-file", "/dev/full")
+    with (
+        serving(EXAMPLE, options=options) as (process, url, _),
+        connection(url) as caller,
+    ):
+        for _ in range(3):
+            assert ask(caller, "/filter", arguments(WANTED, NODES, None))[0] == 200
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert errors.count("lines are lost, 1 so far: No space left on device") == 1
+    assert "Traceback" not in errors
