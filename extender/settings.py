@@ -501,10 +501,12 @@ def _address_or_none(flag: str, text: str | None) -> Address | None:
 def _address(flag: str, text: str) -> Address:
     """Read ``HOST:PORT``; an IPv6 host stands in brackets."""
     host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
+    is_in_brackets = host.startswith("[") and host.endswith("]")
+    host = host[1:-1] if is_in_brackets else host
+    is_host = host != "" and not set(host) & set("[]" if is_in_brackets else "[]:")
     is_number = port.isascii() and port.isdigit() and len(port) <= _LONGEST_PORT
-    if not host or not is_number or int(port) > _LAST_PORT:
+    if not is_host or not is_number or int(port) > _LAST_PORT:
         raise SettingsError(
-            f"{flag} {text!r}: expected HOST:PORT, such as 127.0.0.1:8080"
+            f"{flag} {text!r}: expected HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080"
         )
     return Address(host, int(port))

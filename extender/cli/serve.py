@@ -43,7 +43,7 @@ from extender.settings import (
     tls_settings,
 )
 from extender.state.holdings import Footing, Standing
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.exact import Mode
 from extender.wire.label_selector import LabelSelector
 
@@ -308,7 +308,7 @@ def _echo_summary(extender: Extender) -> None:
     click.echo(_summary(extender.ledger))
 
 
-def _summary(ledger: Ledger) -> str:
+def _summary(ledger: LedgerView) -> str:
     usable = [node for node in ledger.nodes.values() if node.is_usable]
     cards = sum(len(node.usable_devices) for node in usable)
     names = {node.name for node in usable}
@@ -326,7 +326,7 @@ def _summary(ledger: Ledger) -> str:
     return "\n".join(lines)
 
 
-def _troubles(ledger: Ledger) -> Iterator[str]:
+def _troubles(ledger: LedgerView) -> Iterator[str]:
     """Tell what an operator should know of before trusting the figures."""
     for node in ledger.nodes.values():
         for inventory in node.inventories.values():
@@ -345,7 +345,7 @@ def _troubles(ledger: Ledger) -> Iterator[str]:
             yield f"pod {pod.full_name} on {pod.node_name}: {trouble}"
 
 
-def _troubles_of(ledger: Ledger, pod: Pod, standing: Standing) -> Iterator[str]:
+def _troubles_of(ledger: LedgerView, pod: Pod, standing: Standing) -> Iterator[str]:
     if standing.footing is Footing.UNMANAGED:
         yield "asks for cards but has no allocation; not charged"
     elif isinstance(pod.allocation, UnreadableAllocation):
@@ -366,7 +366,7 @@ def _unallocated_kinds(pod: Pod) -> list[KindWord]:
     return [request.kind for request in pod.asking if request.kind not in held]
 
 
-def _troubles_with_cards(ledger: Ledger, holding: Holding) -> Iterator[str]:
+def _troubles_with_cards(ledger: LedgerView, holding: Holding) -> Iterator[str]:
     totals = ledger.fleet.totals(holding.node_name).values()
     if not totals:
         return

@@ -16,7 +16,7 @@ from extender.core.names import DeviceUUID, KindWord, NodeName
 from extender.core.node import Device, Node
 from extender.observe.exposition import Steps, family_steps, label_text
 from extender.observe.spec import Label, MetricSpec, gauge
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 
 MIB: Final = 1024 * 1024
 NODES_AT_A_TIME: Final = 50
@@ -143,7 +143,7 @@ def shown_devices(node: Node, charges: Charges) -> Iterator[ShownDevice]:
             yield ShownDevice(node.name, kind, device, is_usable, *charged)
 
 
-def devices_in_steps(ledger: Ledger) -> Iterator[list[ShownDevice]]:
+def devices_in_steps(ledger: LedgerView) -> Iterator[list[ShownDevice]]:
     """Give all devices, those of some nodes at a time; events may come in between."""
     names = list(ledger.nodes)
     for start in range(0, len(names), NODES_AT_A_TIME):
@@ -155,7 +155,7 @@ def devices_in_steps(ledger: Ledger) -> Iterator[list[ShownDevice]]:
         yield found
 
 
-def device_steps(ledger: Ledger, most_rows: int) -> Callable[[], Steps]:
+def device_steps(ledger: LedgerView, most_rows: int) -> Callable[[], Steps]:
     """Give what writes the figures of devices.
 
     Args:

@@ -20,7 +20,7 @@ from extender.observe.devices import MIB, ShownDevice, devices_in_steps
 from extender.observe.exposition import Steps, family_steps, label_text
 from extender.observe.read import MOST_QUOTA_KEYS
 from extender.observe.spec import Label, MetricSpec, gauge
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 
 _PODS_AT_A_TIME: Final = 1_000
 _ALL_CORES: Final = 100
@@ -146,7 +146,7 @@ HAMI_METRICS: Final[tuple[MetricSpec, ...]] = (
 Samples = dict[MetricSpec, list[tuple[str, object]]]
 
 
-def hami_steps(ledger: Ledger, most_rows: int) -> Callable[[], Steps]:
+def hami_steps(ledger: LedgerView, most_rows: int) -> Callable[[], Steps]:
     """Give what writes HAMi's names.
 
     Args:
@@ -223,7 +223,7 @@ Share = tuple[tuple[str, ...], int, int, tuple[str, str]]
 """Labels, MiB, cores, and node and UUID of the device."""
 
 
-def _shares_in_steps(ledger: Ledger) -> Iterator[list[Share]]:
+def _shares_in_steps(ledger: LedgerView) -> Iterator[list[Share]]:
     """Give what bound pods are charged, of some pods at a time."""
     uids = list(ledger.pods)
     for start in range(0, len(uids), _PODS_AT_A_TIME):
@@ -246,7 +246,7 @@ def _shares_in_steps(ledger: Ledger) -> Iterator[list[Share]]:
         yield found
 
 
-def _add_quotas(samples: Samples, ledger: Ledger) -> None:
+def _add_quotas(samples: Samples, ledger: LedgerView) -> None:
     """Add each limited resource of a namespace once, by its lowest limit."""
     quotas = ledger.quotas
     lowest: dict[tuple[str, str], tuple[int, int]] = {}

@@ -26,7 +26,7 @@ from extender.observe.pod_events import (
 from extender.observe.words import Verb, VerbOutcome
 from extender.service.event_writer import EventWriter
 from extender.service.refused import why_refused
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.filter import FilterDecision, Refusals
 from extender.wire.extender_v1 import BindingArgs, ExtenderArgs
 
@@ -40,7 +40,7 @@ class Decisions:
     """
 
     def __init__(
-        self, ledger: Ledger, events: EventWriter, monotonic: Callable[[], float]
+        self, ledger: LedgerView, events: EventWriter, monotonic: Callable[[], float]
     ) -> None:
         self._ledger = ledger
         self._events = events

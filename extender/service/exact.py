@@ -10,7 +10,7 @@ from extender.core.names import NodeName, PodUID
 from extender.core.pod import Pod
 from extender.core.policies import Burst
 from extender.service.node_locks import NodeLocks
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.bind import choose_devices
 from extender.verbs.exact import choose_node
 from extender.verbs.nominations import expected_holding
@@ -35,7 +35,7 @@ class ExactPlaces:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: LedgerView,
         locks: NodeLocks,
         burst: Burst,
         monotonic: Callable[[], float],

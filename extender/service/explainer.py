@@ -13,7 +13,7 @@ from extender.service.exact import ExactPlaces
 from extender.service.in_turns import in_turns
 from extender.service.node_locks import NodeLocks
 from extender.service.nominated import NominatedRoom
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.explain import (
     as_new,
     explain_placed,
@@ -33,7 +33,7 @@ class Explainer:
     def __init__(
         self,
         *,
-        ledger: Ledger,
+        ledger: LedgerView,
         locks: NodeLocks,
         nominated: NominatedRoom,
         exact: ExactPlaces | None,

@@ -15,7 +15,7 @@ from extender.observe.spec import MetricSpec
 from extender.service.event_writer import EventWriter
 from extender.settings import ObserveSettings
 from extender.state.holdings import Footing
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.state.overfull import Cause
 from extender.state.quotas import Quotas
 
@@ -24,7 +24,7 @@ _Figures = dict[tuple[str, ...], float]
 
 def show_state(
     metrics: Metrics,
-    ledger: Ledger,
+    ledger: LedgerView,
     settings: ObserveSettings,
     *,
     is_synced: Callable[[], bool],
@@ -123,13 +123,13 @@ def _limits(quotas: Quotas) -> _Figures:
     }
 
 
-def _count_causes(ledger: Ledger) -> dict[str, float]:
+def _count_causes(ledger: LedgerView) -> dict[str, float]:
     causes = Counter(
         cause for cards in ledger.overfull.causes.values() for cause in cards.values()
     )
     return {cause.value: causes[cause] for cause in Cause}
 
 
-def _count_footings(ledger: Ledger) -> dict[str, float]:
+def _count_footings(ledger: LedgerView) -> dict[str, float]:
     counts = ledger.footing_counts()
     return {footing.value: counts.get(footing, 0) for footing in Footing}

@@ -15,7 +15,7 @@ from typing import Final
 from extender.core.names import NodeName
 from extender.errors import ExtenderError
 from extender.service.cluster import Cluster
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class Handshakes:
     """Answers each plugin's report with the next request, some seconds later."""
 
     def __init__(
-        self, cluster: Cluster, ledger: Ledger, unix_seconds: Callable[[], float]
+        self, cluster: Cluster, ledger: LedgerView, unix_seconds: Callable[[], float]
     ) -> None:
         self._cluster = cluster
         self._ledger = ledger

@@ -7,7 +7,7 @@ from extender.core.names import NodeName
 from extender.core.node import Node
 from extender.errors import NotFound
 from extender.service.in_turns import in_turns
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.explanation import LockView
 from extender.verbs.inspect import inspect_cluster_steps, inspect_node, inspect_pod
 from extender.verbs.inspection import ClusterInspection, InspectedNode, InspectedPod
@@ -18,7 +18,7 @@ class Inspector:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: LedgerView,
         kinds: Callable[[], Kinds],
         lock_of: Callable[[Node], LockView | None],
     ) -> None:

@@ -7,7 +7,7 @@ from extender.core.fleet import Fleet
 from extender.core.holding import Holding
 from extender.core.names import NodeName
 from extender.core.pod import Pod
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.nominations import Nomination, nominations
 
 
@@ -23,7 +23,7 @@ class _WorkedOut:
 class NominatedRoom:
     """What pods that others were evicted for will hold."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: LedgerView) -> None:
         self._ledger = ledger
         self._generation = -1
         self._by_node: dict[NodeName, _WorkedOut] = {}

@@ -12,7 +12,7 @@ from extender.core.pod import Pod
 from extender.errors import NotFound
 from extender.service.in_turns import in_turns
 from extender.service.nominated import NominatedRoom
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.state.supposed import SupposedState
 from extender.verbs.explain import as_new
 from extender.verbs.node_types import node_of_type, numbered, type_steps
@@ -42,7 +42,7 @@ class Planner:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: LedgerView,
         nominated: NominatedRoom,
         with_problem: Callable[[NodeVerdict], NodeVerdict],
         monotonic: Callable[[], float],

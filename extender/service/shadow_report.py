@@ -10,7 +10,7 @@ from extender.core.usage import NOTHING, Usage
 from extender.service.shadow import ShadowExtender
 from extender.service.shadow_book import Difference
 from extender.service.shadow_text import told
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.shadow import CardFigures
 from extender.verbs.shadow_audit import CardSums, Held, audit_node
 
@@ -56,7 +56,7 @@ async def shadow_report(shadow: ShadowExtender) -> dict[str, Any]:
     }
 
 
-def _held_on(ledger: Ledger, node: Node) -> list[Held]:
+def _held_on(ledger: LedgerView, node: Node) -> list[Held]:
     found = []
     for pod_uid, holding in ledger.holders_on(node.name).items():
         standing = ledger.standing(pod_uid)

@@ -24,7 +24,7 @@ from extender.observe.metrics import Metrics
 from extender.service.cluster import Cluster
 from extender.service.refusals import Refusals
 from extender.settings import WakingSettings
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Waker:
         self,
         *,
         cluster: Cluster,
-        ledger: Ledger,
+        ledger: LedgerView,
         place_of: PlaceOf,
         stuck_nodes: Callable[[], Collection[NodeName]],
         settings: WakingSettings,

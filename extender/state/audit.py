@@ -11,7 +11,7 @@ from extender.core.holding import Holding
 from extender.core.names import KindWord, NodeName, PodUID
 from extender.core.quota import QuotaCharges
 from extender.state.holdings import Standing, standing_of
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.state.quotas import Charged, Quotas, Sums
 
 _AT_A_TIME: Final = 64
@@ -38,7 +38,7 @@ class Difference:
     recomputed: Audited
 
 
-def audit(ledger: Ledger) -> list[Difference]:
+def audit(ledger: LedgerView) -> list[Difference]:
     """Compare what was kept up event by event with what the pods say now.
 
     Returns:
@@ -49,7 +49,7 @@ def audit(ledger: Ledger) -> list[Difference]:
     return list(chain.from_iterable(audit_slices(ledger)))
 
 
-def audit_slices(ledger: Ledger) -> Iterator[list[Difference]]:
+def audit_slices(ledger: LedgerView) -> Iterator[list[Difference]]:
     """Do the same in steps of a few milliseconds; events may come between them.
 
     First each pod: does it count for what its allocation, spec and status say, and is
@@ -69,7 +69,7 @@ def _slices(items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
         yield items[start : start + _AT_A_TIME]
 
 
-def _audit_pod(ledger: Ledger, pod_uid: PodUID) -> Difference | None:
+def _audit_pod(ledger: LedgerView, pod_uid: PodUID) -> Difference | None:
     pod = ledger.pods.get(pod_uid)
     if pod is None:
         return None
@@ -87,7 +87,7 @@ def _audit_pod(ledger: Ledger, pod_uid: PodUID) -> Difference | None:
     return None
 
 
-def _recomputed(ledger: Ledger, pod_uid: PodUID) -> Standing | None:
+def _recomputed(ledger: LedgerView, pod_uid: PodUID) -> Standing | None:
     pod = ledger.pods.get(pod_uid)
     if pod is None:
         return None
@@ -95,7 +95,7 @@ def _recomputed(ledger: Ledger, pod_uid: PodUID) -> Standing | None:
     return standing_of(pod, ledger.reservation(pod_uid), former)
 
 
-def _audit_quotas(ledger: Ledger) -> Iterator[Difference]:
+def _audit_quotas(ledger: LedgerView) -> Iterator[Difference]:
     """Add up in one step, of charges that were compared pod by pod.
 
     A few hundredths of a second for 40,000 pods; between two steps the sums of a
@@ -116,7 +116,7 @@ def _audit_quotas(ledger: Ledger) -> Iterator[Difference]:
             )
 
 
-def _audit_node(ledger: Ledger, node_name: NodeName) -> Iterator[Difference]:
+def _audit_node(ledger: LedgerView, node_name: NodeName) -> Iterator[Difference]:
     holders = ledger.holders_on(node_name)
     for pod_uid, holding in holders.items():
         anew = _recomputed(ledger, pod_uid)

@@ -11,7 +11,7 @@ from extender.core.pod import Pod
 from extender.core.quota_room import QuotaRooms
 from extender.state.events import QuotaSeen
 from extender.state.holdings import Reservation, standing_of
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.state.quotas import NO_CHARGES, Charged, Quotas
 
 _NODES_A_STEP = 16
@@ -34,7 +34,7 @@ class SupposedState:
     @classmethod
     def copied(
         cls,
-        ledger: Ledger,
+        ledger: LedgerView,
         namespace: str,
         added: Iterable[Node] = (),
         without: Collection[PodUID] = (),
@@ -88,7 +88,7 @@ class SupposedState:
 
 
 def _without(
-    ledger: Ledger, name: NodeName, without: Collection[PodUID]
+    ledger: LedgerView, name: NodeName, without: Collection[PodUID]
 ) -> list[Holding]:
     holders = ledger.holders_on(name)
     return [holding for uid, holding in holders.items() if uid not in without]
@@ -104,7 +104,7 @@ def _copied(quotas: Quotas) -> Quotas:
     return found
 
 
-def _quotas(ledger: Ledger, namespace: str, without: Collection[PodUID]) -> Quotas:
+def _quotas(ledger: LedgerView, namespace: str, without: Collection[PodUID]) -> Quotas:
     quotas = Quotas()
     for quota in ledger.quotas.of(namespace):
         quotas.see(QuotaSeen(quota), 0)

@@ -11,7 +11,7 @@ from extender.core.names import NodeName, PodUID
 from extender.core.pod import Pod
 from extender.core.usage import Usage
 from extender.state.holdings import Footing
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.inspect import node_problems
 from extender.verbs.inspect_cards import cards_on, closed_by
 
@@ -90,7 +90,7 @@ UNUSABLE = "unusable"
 
 
 def board_nodes(
-    ledger: Ledger, kinds: Kinds, names: Sequence[NodeName]
+    ledger: LedgerView, kinds: Kinds, names: Sequence[NodeName]
 ) -> Iterator[tuple[NodeName, BoardNode | None]]:
     """Give the rows of some nodes; None for those that there is nothing to show of.
 
@@ -122,12 +122,12 @@ def board_nodes(
         yield name, row if cards or pods or problems else None
 
 
-def _is_shown(ledger: Ledger, name: NodeName) -> bool:
+def _is_shown(ledger: LedgerView, name: NodeName) -> bool:
     return name in ledger.nodes or bool(ledger.holders_on(name))
 
 
 def board_pod(
-    ledger: Ledger, pod_uid: PodUID, refused_by: tuple[tuple[str, int], ...]
+    ledger: LedgerView, pod_uid: PodUID, refused_by: tuple[tuple[str, int], ...]
 ) -> BoardPod | None:
     """Give the row of a pod; None where it neither holds nor wants anything.
 

@@ -15,7 +15,7 @@ from extender.core.phases import (
 from extender.core.pod import Pod, Release
 from extender.core.usage import NOTHING, Charge, Usage
 from extender.state.holdings import Standing
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.explanation import HeldCard, Holder, PhaseHeld, Return
 from extender.verbs.nominations import Nomination
 from extender.verbs.pod_phases import STEADY, phase_name
@@ -25,7 +25,7 @@ _UNREADABLE = "allocation that cannot be read"
 
 
 def holders_on(
-    ledger: Ledger, node_name: NodeName, nominated: Iterable[Nomination] = ()
+    ledger: LedgerView, node_name: NodeName, nominated: Iterable[Nomination] = ()
 ) -> dict[DeviceUUID, tuple[Holder, ...]]:
     """List who counts on each card of a node; those that hold most come first.
 

@@ -11,7 +11,7 @@ from extender.core.node import Node
 from extender.core.pod import Pod
 from extender.core.usage import NOTHING
 from extender.state.holdings import Footing
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.explanation import LockView
 from extender.verbs.holders import held_cards, holders_on, phase_that_runs
 from extender.verbs.inspect_cards import ClosedBy, cards_on, closed_by
@@ -38,7 +38,7 @@ _PODS_A_STEP: Final = 2_000
 
 
 def inspect_cluster_steps(
-    ledger: Ledger,
+    ledger: LedgerView,
     kinds: Kinds,
     wanted: Sequence[NodeName] = (),
     lock_of: Callable[[Node], LockView | None] = lambda _node: None,
@@ -91,7 +91,7 @@ def inspect_cluster_steps(
 
 
 def inspect_node(
-    ledger: Ledger,
+    ledger: LedgerView,
     kinds: Kinds,
     name: NodeName,
     lock_of: Callable[[Node], LockView | None] = lambda _node: None,
@@ -134,7 +134,7 @@ def inspect_node(
     )
 
 
-def inspect_pod(ledger: Ledger, pod: Pod) -> InspectedPod:
+def inspect_pod(ledger: LedgerView, pod: Pod) -> InspectedPod:
     """Tell what one pod asks for and holds.
 
     Args:
@@ -169,7 +169,7 @@ def inspect_pod(ledger: Ledger, pod: Pod) -> InspectedPod:
 
 
 def _summary(
-    ledger: Ledger, kinds: Kinds, name: NodeName, cards: Sequence[InspectedCard]
+    ledger: LedgerView, kinds: Kinds, name: NodeName, cards: Sequence[InspectedCard]
 ) -> NodeSummary:
     counts: dict[tuple[str, str], int] = {}
     capacity, charged = NOTHING, NOTHING
@@ -190,7 +190,7 @@ def _summary(
     )
 
 
-def node_problems(ledger: Ledger, kinds: Kinds, name: NodeName) -> Iterator[str]:
+def node_problems(ledger: LedgerView, kinds: Kinds, name: NodeName) -> Iterator[str]:
     """Tell what is wrong with a node, and why cards of it do not count."""
     node = ledger.nodes.get(name)
     if node is None:
@@ -208,7 +208,9 @@ def node_problems(ledger: Ledger, kinds: Kinds, name: NodeName) -> Iterator[str]
     yield from node.warnings
 
 
-def _device_ids(ledger: Ledger, kinds: Kinds, name: NodeName) -> Iterator[DeviceIds]:
+def _device_ids(
+    ledger: LedgerView, kinds: Kinds, name: NodeName
+) -> Iterator[DeviceIds]:
     node = ledger.nodes.get(name)
     totals = ledger.fleet.totals(name)
     for kind in kinds:
@@ -218,7 +220,7 @@ def _device_ids(ledger: Ledger, kinds: Kinds, name: NodeName) -> Iterator[Device
             yield DeviceIds(word, totals[word].kubelet_slots, allocatable)
 
 
-def _pod_count_steps(ledger: Ledger) -> Generator[None, None, PodCounts]:
+def _pod_count_steps(ledger: LedgerView) -> Generator[None, None, PodCounts]:
     waiting = reserved = bound = 0
     for number, pod in enumerate([*ledger.pods.values()], start=1):
         standing = ledger.standing(pod.uid)

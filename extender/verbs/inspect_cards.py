@@ -9,14 +9,14 @@ from extender.core.names import DeviceUUID, NodeName
 from extender.core.node import Device
 from extender.core.reasons import REASON_OF, Reason
 from extender.core.usage import NOTHING, Usage
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.inspection import InspectedCard
 
 ClosedBy = dict[tuple[NodeName, DeviceUUID], Reason]
 """Why cards that count take no further container; open ones are not there."""
 
 
-def closed_by(ledger: Ledger, kinds: Kinds, names: Sequence[NodeName]) -> ClosedBy:
+def closed_by(ledger: LedgerView, kinds: Kinds, names: Sequence[NodeName]) -> ClosedBy:
     """Tell which cards of some nodes are closed.
 
     Cost: a copy of these nodes' arrays, and a few vector operations.
@@ -33,7 +33,7 @@ def closed_by(ledger: Ledger, kinds: Kinds, names: Sequence[NodeName]) -> Closed
 
 
 def cards_on(
-    ledger: Ledger, kinds: Kinds, name: NodeName, closed: ClosedBy
+    ledger: LedgerView, kinds: Kinds, name: NodeName, closed: ClosedBy
 ) -> Iterator[InspectedCard]:
     """List a node's cards, also those that do not count; holders are left out.
 

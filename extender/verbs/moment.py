@@ -11,7 +11,7 @@ from extender.core.pod import Pod
 from extender.core.policies import Burst
 from extender.core.quota_room import NO_ROOMS, QuotaRooms
 from extender.core.reasons import Reason
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.explanation import LockView
 from extender.verbs.filter import FilterDecision
 from extender.verbs.nominations import Nomination
@@ -40,7 +40,7 @@ class Moment:
         with_problem: Adds to a verdict why no card of its node counts.
     """
 
-    ledger: Ledger
+    ledger: LedgerView
     pod: Pod
     node_names: tuple[NodeName, ...]
     decision: FilterDecision

@@ -9,7 +9,7 @@ from typing import Final
 from extender.core.names import DeviceUUID, NodeName
 from extender.core.node import Device, Inventory, Node
 from extender.errors import NotFound
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 from extender.verbs.supposition import CardShape
 
 _MODEL: Final = re.compile(r"(.+?)\s*x\s*([1-9][0-9]?)")
@@ -20,7 +20,7 @@ _MOST_TYPES: Final = 8
 _NODES_A_STEP: Final = 64
 
 
-def node_of_type(ledger: Ledger, word: str) -> Node:
+def node_of_type(ledger: LedgerView, word: str) -> Node:
     """Make a node of a type, with nothing held there; `numbered` makes further ones.
 
     All its cards are healthy and open, and have UUIDs of their own. A ``~`` stands
@@ -80,7 +80,7 @@ def _copy(known: Node, name: NodeName) -> Node:
     return Node(name, inventories)
 
 
-def type_steps(ledger: Ledger) -> Generator[None, None, dict[str, Node]]:
+def type_steps(ledger: LedgerView) -> Generator[None, None, dict[str, Node]]:
     """Make nodes that stand for all there are: one of each set of cards.
 
     Returns:
@@ -120,7 +120,7 @@ def _counts(inventory: Inventory) -> bool:
     return bool(inventory.devices) and inventory.is_usable and not inventory.is_left_out
 
 
-def _devices(ledger: Ledger) -> Iterator[tuple[str, Device]]:
+def _devices(ledger: LedgerView) -> Iterator[tuple[str, Device]]:
     for name in sorted(ledger.nodes):
         for kind, inventory in ledger.nodes[name].inventories.items():
             for device in inventory.devices or ():

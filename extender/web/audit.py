@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 
 from extender.state.audit import Difference
-from extender.state.ledger import Ledger
+from extender.state.ledger_view import LedgerView
 
 
-def encode_audit(ledger: Ledger, differences: Iterable[Difference]) -> bytes:
+def encode_audit(ledger: LedgerView, differences: Iterable[Difference]) -> bytes:
     """Tell what an audit found, and which cards hold more than they have."""
     overfull = [
         {

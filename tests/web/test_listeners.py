@@ -259,6 +259,32 @@ def test_address_is_named_by_its_flag(flag: str, tmp_path: Path) -> None:
         )
 
 
+NO_ADDRESSES: Final = [
+    ":1",
+    "a",
+    "a:",
+    "a:-1",
+    "a:65536",
+    "a:http",
+    "a:\uff11",
+    "::1:1",
+    "::1",
+    "[::1",
+    "[::1:1",
+    "::1]:1",
+    "[]:1",
+    "[[::1]]:1",
+    "[a]b:1",
+]
+
+
+@pytest.mark.parametrize("address", NO_ADDRESSES)
+def test_address_that_is_none_is_refused(address: str) -> None:
+    """An IPv6 host stands in brackets: else its last group is taken for a port."""
+    with pytest.raises(SettingsError, match="expected HOST:PORT"):
+        http_settings(address)
+
+
 def test_webhook_needs_tls() -> None:
     """kube-apiserver asks no webhook in the clear."""
     with pytest.raises(SettingsError, match="--webhook-listen needs --tls-cert"):
