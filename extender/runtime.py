@@ -22,6 +22,7 @@ from extender.observe.metrics import Metrics
 from extender.service import Extender
 from extender.service.shadow import ShadowExtender
 from extender.settings import HttpSettings, Part, Settings
+from extender.verbs.diagnosis import LockRelease
 from extender.web.app import PodCreator
 from extender.web.listening import served
 
@@ -218,6 +219,36 @@ async def read_once(
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
         return extender
+
+
+async def release_leaked(
+    kubeconfig: Path,
+    settings: Settings,
+    releases: Sequence[LockRelease],
+    *,
+    context: str | None = None,
+) -> list[str]:
+    """Release node locks that nobody needs, each judged anew; tell what was done.
+
+    Args:
+        kubeconfig: How to reach the API server.
+        settings: How long a bind may last.
+        releases: Which locks.
+        context: Of the kubeconfig; None for its current one.
+
+    Raises:
+        SettingsError: The API server's address and credentials cannot be read.
+    """
+    from extender.kube.access import kubeconfig_access  # noqa: PLC0415 - as above
+    from extender.kube.client import ApiClient  # noqa: PLC0415
+    from extender.kube.cluster import KubeCluster  # noqa: PLC0415
+
+    reader = settings.scheduling.reader()
+    async with ApiClient(await kubeconfig_access(kubeconfig, context)) as client:
+        metrics = Metrics()
+        cluster = KubeCluster(client, reader, settings.kube, metrics)
+        extender = Extender(cluster, reader, time.time, settings, metrics=metrics)
+        return await extender.doctor.fix(releases)
 
 
 async def ensure_certificate(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from pages.commands import commands_page
+from pages.diagnoses import diagnoses_page
 from pages.kinds import kinds_page
 from pages.pictures import pictures
 from pages.settings import settings_page
@@ -17,5 +18,6 @@ def everything() -> dict[str, str]:
         "settings.md": settings_page(),
         "commands.md": commands_page(),
         "kinds.md": kinds_page(),
+        "diagnoses.md": diagnoses_page(),
         **{f"pictures/{name}": text for name, text in pictures().items()},
     }

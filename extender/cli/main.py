@@ -7,6 +7,7 @@ import click
 from extender.cli.certificate import certificate
 from extender.cli.charge import charge
 from extender.cli.check_config import check_config
+from extender.cli.doctor import doctor
 from extender.cli.explain import explain
 from extender.cli.health import health
 from extender.cli.inspect import inspect
@@ -38,6 +39,7 @@ cli.add_command(schedule)
 cli.add_command(explain)
 cli.add_command(inspect)
 cli.add_command(what_if)
+cli.add_command(doctor)
 cli.add_command(charge)
 cli.add_command(quota)
 cli.add_command(check_config)

@@ -28,6 +28,7 @@ _LARGEST_BYTES: Final = 64 * 1024 * 1024
 """Largest answer that is read."""
 
 _LONGEST_SHOWN: Final = 80
+_JSON: Final = "application/json"
 _OK: Final = 200
 _ERROR_OF: Final[dict[int, type[ClusterError]]] = {
     401: Forbidden,
@@ -112,6 +113,7 @@ class Server:
                     method,
                     self.url.rstrip("/") + path,
                     data=body,
+                    headers={} if body is None else {"Content-Type": _JSON},
                     ssl=True if tls is None else tls,
                     server_hostname=self.name,
                     allow_redirects=False,

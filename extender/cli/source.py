@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 import click
+import orjson
 
 from extender.cli.options import (
     device_config_option,
@@ -37,10 +38,13 @@ from extender.cli.server import Server
 from extender.core.pod import Release
 from extender.core.pod_request import Policy
 from extender.errors import SettingsError
-from extender.runtime import embed_to_look, read_once
+from extender.runtime import embed_to_look, read_once, release_leaked
 from extender.service import Extender
 from extender.settings import SchedulingSettings, Settings
+from extender.verbs.diagnosis import LockRelease
+from extender.verbs.doctor.examination import Fixed
 from extender.verbs.origin import Origin, OriginKind
+from extender.wire.doctor import encode_releases
 from extender.wire.views import decode_view
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -127,6 +131,29 @@ class Source:
         answer = self.server.ask(question.path, question.body)
         origin = Origin(OriginKind.EXTENDER, (self.server.url,))
         return decode_view(question.view, answer), origin
+
+    def release(self, releases: Sequence[LockRelease]) -> tuple[str, ...]:
+        """Release node locks that nobody needs; tells what was done about each.
+
+        Raises:
+            ExtenderError: The source cannot be changed, or does not answer.
+        """
+        if self.server is not None:
+            body = orjson.dumps(encode_releases([*releases]))
+            answer = self.server.ask("/doctor/fix", body)
+            return decode_view(Fixed, answer).done
+        if self.kubeconfig is None:
+            raise SettingsError(
+                "--fix needs --server or --kubeconfig: files are not changed"
+            )
+        settings = Settings(scheduling=self.scheduling)
+        return tuple(
+            asyncio.run(
+                release_leaked(
+                    self.kubeconfig, settings, releases, context=self.context
+                )
+            )
+        )
 
 
 def _age(files: Sequence[Path]) -> int | None:

@@ -68,6 +68,8 @@ class PodStatus:
         restarted_all_at: Unix seconds at which that condition became False, infinity
             when that cannot be read; None when it is not shown False.
         is_terminating: The pod has a deletionTimestamp.
+        bound_at: Unix seconds of condition PodScheduled, when True and readable. No
+            charge depends on it; it tells people how long something lasts.
     """
 
     phase: PodPhase = PodPhase.PENDING
@@ -77,6 +79,7 @@ class PodStatus:
     is_restarting_all: bool = False
     restarted_all_at: float | None = None
     is_terminating: bool = False
+    bound_at: float | None = None
 
     @property
     def is_finished(self) -> bool:

@@ -33,6 +33,7 @@ from extender.service.auditor import Auditor
 from extender.service.binder import Binder
 from extender.service.cluster import Cluster, NodeLock
 from extender.service.decisions import Decisions
+from extender.service.doctor import Doctor
 from extender.service.event_writer import EventWriter
 from extender.service.exact import ExactPlaces
 from extender.service.explainer import Explainer, lock_of
@@ -173,6 +174,14 @@ class Extender:
             self._ledger,
             lambda: self.reader.kinds,
             lambda node: lock_of(node, {name for name, _ in self._stuck()}),
+        )
+        self.doctor = Doctor(
+            ledger=self._ledger,
+            locks=self._locks,
+            auditor=self._auditor,
+            kinds=lambda: self.reader.kinds,
+            settings=settings.bind,
+            unix_seconds=unix_seconds,
         )
         self.planner = Planner(
             self._ledger, self._nominated, self._with_problem, monotonic
@@ -345,7 +354,7 @@ class Extender:
 
     def _stuck(self) -> Iterator[tuple[NodeName, PodUID]]:
         """List nodes whose lock a pod keeps that waits for its devices, for long."""
-        for node_name, owner in self._locks.long_held():
+        for node_name, owner in self._locks.stands.long_held():
             for there in self._ledger.pods_on(node_name):
                 if (
                     there.is_unserved

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -15,18 +15,16 @@ from extender.core.pod import Pod
 from extender.errors import (
     Conflict,
     ExtenderError,
-    Forbidden,
     NotFound,
-    Rejected,
     Unanswered,
-    WireError,
 )
 from extender.service.cluster import Cluster, NodeLock
 from extender.service.doors import Doors
-from extender.service.own_locks import OwnLocks
+from extender.service.lock_stands import LockStands, Stand
 from extender.settings import BindSettings
-from extender.verbs.locks import LockVerdict, SeenLock, is_gone, judge_lock
-from extender.wire.lock import LockOwner, decode_lock, encode_lock
+from extender.verbs.diagnosis import LockRelease
+from extender.verbs.locks import LockVerdict
+from extender.wire.lock import LockOwner, encode_lock
 
 _log = logging.getLogger(__name__)
 
@@ -76,17 +74,6 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class _Stand:
-    """A value that somebody's lock has, and since when, by our clock."""
-
-    value: str
-    since: float
-    owner_uid: PodUID | None = None
-    gone_since: float | None = None
-    look_at: float | None = None
-
-
-@dataclass(slots=True)
 class _Written:
     """The last value that we wrote, or tried to, at a node, and for whom.
 
@@ -120,10 +107,9 @@ class NodeLocks:
         self._unix_seconds = unix_seconds
         self._monotonic = monotonic
         self._views: dict[NodeName, NodeLock] = {}
-        self._stands: dict[NodeName, _Stand] = {}
         self._doors = Doors(monotonic)
         self._written: dict[NodeName, _Written] = {}
-        self._own = OwnLocks(settings.longest_bind_seconds, monotonic)
+        self._stands = LockStands(cluster, settings, monotonic)
         self._takings = count(secrets.randbelow(_NANOS_PER_MICRO))
 
     def see(self, node_name: NodeName, lock: NodeLock | None) -> None:
@@ -133,32 +119,22 @@ class NodeLocks:
             node_name: The node.
             lock: As it was read or shown; None for a node that is gone.
         """
-        self._own.see(node_name, lock)
+        self._stands.see(node_name, lock)
         if lock is None:
             self._views.pop(node_name, None)
             self._written.pop(node_name, None)
         else:
             self._views[node_name] = lock
-        if lock is None or lock.value is None:
-            self._stands.pop(node_name, None)
-        else:
-            stand = self._stands.get(node_name)
-            if stand is None or stand.value != lock.value:
-                self._stands[node_name] = _Stand(lock.value, self._monotonic())
         self.wake(node_name)
 
-    def long_held(self) -> Iterator[tuple[NodeName, LockOwner]]:
-        """List locks whose value has stood for longer than a bind waits."""
-        since = self._monotonic() - self._settings.lock_wait_seconds
-        for node_name, stand in self._stands.items():
-            if stand.since < since:
-                owner = decode_lock(stand.value)
-                if owner is not None:
-                    yield node_name, owner
+    @property
+    def stands(self) -> LockStands:
+        """The locks that are held."""
+        return self._stands
 
     def binds_at(self) -> dict[NodeName, int]:
         """Count binds at nodes that are locked, or that binds of ours are at."""
-        binds = dict.fromkeys(self._stands, 1)
+        binds = dict.fromkeys(self._stands.all, 1)
         binds.update(self._doors.callers())
         return binds
 
@@ -317,18 +293,20 @@ class NodeLocks:
         now, longest = self._monotonic(), self._settings.longest_bind_seconds
         due = [
             (node_name, stand)
-            for node_name, stand in self._stands.items()
+            for node_name, stand in self._stands.all.items()
             if (stand.look_at or stand.since + longest) < now and is_selected(node_name)
         ]
         for node_name, stand in due[:_LOOKS_AT_A_TIME]:
             stand.look_at = now + longest
-            is_as_it_was = self._stands.get(node_name) is stand
+            is_as_it_was = self._stands.of(node_name) is stand
             if is_as_it_was and node_name not in self._doors:
                 await self._tidy_one(node_name, stand)
 
-    async def _tidy_one(self, node_name: NodeName, stand: _Stand) -> None:
+    async def _tidy_one(self, node_name: NodeName, stand: Stand) -> None:
         try:
-            verdict = await self._judge(None, node_name, NodeLock(stand.value, ""))
+            verdict = await self._stands.judge(
+                None, node_name, NodeLock(stand.value, "")
+            )
         except ExtenderError as error:
             _log.warning("node %s: its lock cannot be judged: %s", node_name, error)
             return
@@ -343,7 +321,7 @@ class NodeLocks:
     ) -> None:
         now = self._monotonic()
         for node_name, written in list(self._written.items()):
-            stand = self._stands.get(node_name)
+            stand = self._stands.of(node_name)
             if (
                 stand is None
                 or stand.value != written.value
@@ -356,6 +334,43 @@ class NodeLocks:
                 _log.info("node %s: its lock, which we left, is given back", node_name)
                 written.idle_since = None  # where it fails, not again at once
                 await self.release(node_name, written.value)
+
+    async def release_leaked(self, leaked: LockRelease) -> str:
+        """Release a lock that is judged to be needed by nobody, by the API as it is.
+
+        A lock that has not been watched for long is as old as it says, since whoever
+        asks for this has looked at it.
+
+        Returns:
+            What was done, or why nothing.
+        """
+        node_name = leaked.node
+        try:
+            lock = await self._cluster.read_lock(node_name)
+            self.see(node_name, lock)
+            if lock.value != leaked.value:
+                return f"node {node_name}: its lock is another by now; left alone"
+            if node_name in self._doors:
+                return f"node {node_name}: a bind is at it; left alone"
+            verdict = await self._judged_leaked(node_name, lock)
+            if not verdict.may_take or node_name in self._doors:
+                return f"node {node_name}: {verdict.why}; left alone"
+            await self._cluster.release_lock(node_name, leaked.value)
+        except ExtenderError as error:
+            return f"node {node_name}: its lock is not released: {error}"
+        _log.info("node %s: its lock is released: %s", node_name, verdict.why)
+        return f"node {node_name}: its lock is released: {verdict.why}"
+
+    async def _judged_leaked(self, node_name: NodeName, lock: NodeLock) -> LockVerdict:
+        """Judge a lock, and again once kubelet must know that its pod is gone."""
+        now = self._unix_seconds()
+        verdict = await self._stands.judge_as_told(node_name, lock, now)
+        wait_seconds = verdict.ripe_in_seconds
+        if wait_seconds and wait_seconds <= self._settings.admission_seconds:
+            await asyncio.sleep(wait_seconds + _MOMENT_SECONDS)
+            now = self._unix_seconds()
+            verdict = await self._stands.judge_as_told(node_name, lock, now)
+        return verdict
 
     def _view_if_free(
         self, node_name: NodeName, own: AbstractSet[str]
@@ -374,7 +389,7 @@ class NodeLocks:
             self._views.pop(node_name, None)
             return None  # the next look tells
         self.see(node_name, taken)
-        stand = self._stands.get(node_name)
+        stand = self._stands.of(node_name)
         if stand is not None and stand.value == value:
             stand.owner_uid = wanted.pod.uid
         return taken
@@ -387,48 +402,12 @@ class NodeLocks:
         self, wanted: Wanted, node_name: NodeName, lock: NodeLock
     ) -> LockVerdict:
         """Judge the common lock, and those that a pod's kinds have besides."""
-        verdict = await self._judge(wanted.pod, node_name, lock)
+        verdict = await self._stands.judge(wanted.pod, node_name, lock)
         if not verdict.may_take or wanted.own.isdisjoint(lock.own):
             return verdict
         waiting = wanted.waiting()
-        own = self._own.judge(wanted.pod, node_name, lock, wanted.own, waiting)
+        own = self._stands.own.judge(wanted.pod, node_name, lock, wanted.own, waiting)
         return verdict if own.may_take else own
-
-    async def _judge(
-        self, pod: Pod | None, node_name: NodeName, lock: NodeLock
-    ) -> LockVerdict:
-        if lock.value is None:
-            return LockVerdict(may_take=True, why="it is free")
-        # While the owner is read, an event may put another value in its place.
-        stand = self._stands[node_name]
-        named = decode_lock(lock.value)
-        owner = None
-        if named is not None:
-            try:
-                owner = await self._cluster.read_pod(named.namespace, named.name)
-            except NotFound:
-                pass
-            except (Forbidden, Rejected, WireError) as error:
-                # Only its age can tell, as for a lock that names nobody.
-                _log.warning("node %s: whom its lock names: %s", node_name, error)
-                named = None
-        if stand.owner_uid is None and owner is not None:
-            stand.owner_uid = owner.uid
-        now = self._monotonic()
-        if named is not None and is_gone(owner, stand.owner_uid):
-            stand.gone_since = now if stand.gone_since is None else stand.gone_since
-        seen = SeenLock(
-            owner=owner,
-            stood_seconds=now - stand.since,
-            gone_seconds=None if stand.gone_since is None else now - stand.gone_since,
-        )
-        return judge_lock(
-            seen,
-            node_name,
-            pod,
-            self._settings.longest_bind_seconds,
-            self._settings.admission_seconds,
-        )
 
     def _fresh_value(self, pod: Pod) -> str:
         """Make a value that no earlier taking wrote, so that a release is exact."""

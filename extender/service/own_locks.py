@@ -32,6 +32,14 @@ class OwnLocks:
                 held: former.get(held, now) for held in lock.own.items()
             }
 
+    def standing(self) -> dict[NodeName, tuple[tuple[str, float], ...]]:
+        """Tell for how many seconds each has stood, by annotation."""
+        now = self._monotonic()
+        return {
+            node_name: tuple((name, now - at) for (name, _), at in stood.items())
+            for node_name, stood in self._since.items()
+        }
+
     def judge(
         self,
         pod: Pod,

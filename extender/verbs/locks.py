@@ -76,7 +76,9 @@ def judge_lock(
         why = f"pod {owner.full_name} waits for its devices"
         return LockVerdict(may_take=False, why=why)
     if lock.gone_seconds is not None:
-        why = "the pod that it was set for is gone, and kubelet may not know it yet"
+        is_known = lock.gone_seconds > admission_seconds
+        doubt = "" if is_known else ", and kubelet may not know it yet"
+        why = f"the pod that it was set for is gone{doubt}"
         return _by_age(lock.gone_seconds, admission_seconds, why)
     void = _why_void(owner, node_name, is_own=is_own)
     if void is not None:

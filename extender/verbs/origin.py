@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from extender.verbs.durations import in_words
+
 
 class OriginKind(StrEnum):
     """What told of the cluster."""
@@ -42,14 +44,4 @@ class Origin:
         told = f"{self.kind} {', '.join(self.where)}"
         if not self.age_seconds:
             return told
-        return f"{told}, written {_duration(self.age_seconds)} ago"
-
-
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
-
-
-def _duration(seconds: int) -> str:
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+        return f"{told}, written {in_words(self.age_seconds)} ago"

@@ -20,6 +20,7 @@ from extender.verbs.filter import FilterDecision
 from extender.web.audit import encode_audit
 from extender.web.bodies import BODIES, Bodies
 from extender.web.clients import known_clients_only
+from extender.web.doctor import add_doctor
 from extender.web.errors import answer_errors
 from extender.web.explain import add_explain
 from extender.web.inspect import add_inspect
@@ -110,6 +111,7 @@ def _add_metrics(app: web.Application, settings: HttpSettings) -> None:
     app.router.add_get("/debug/log", _log_levels)
     add_explain(app, app[EXTENDER], settings.pod_limit_bytes)
     add_inspect(app, app[EXTENDER])
+    add_doctor(app, app[EXTENDER], settings.pod_limit_bytes)
     add_what_if(app, app[EXTENDER], settings.pod_limit_bytes)
     add_ui(app, app[EXTENDER])
 

@@ -18,6 +18,11 @@ _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 
 _NANOS: Final = 10**9
 
+_TIME: Final = re.compile(
+    r"(?P<to_seconds>[0-9-]{10}T[0-9:]{8})(?P<fraction>\.[0-9]{1,9})?"
+    r"(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class LockOwner:
@@ -68,3 +73,25 @@ def decode_lock(text: str) -> LockOwner | None:
     if not _LABEL.fullmatch(namespace) or not _SUBDOMAIN.fullmatch(name):
         return None
     return LockOwner(namespace, name)
+
+
+def lock_taken_at(text: str) -> float | None:
+    """Read when a lock was taken, in Unix seconds; None where that cannot be told.
+
+    By the clock of whoever took it: for people, and for who has not watched the lock.
+
+    Example:
+        >>> lock_taken_at("1970-01-01T00:00:01.500000005Z,default,p")
+        1.5
+        >>> lock_taken_at("yesterday,default,p") is None
+        True
+    """
+    moment = _TIME.fullmatch(text.partition(",")[0])
+    if moment is None:
+        return None
+    try:
+        seconds = datetime.fromisoformat(f"{moment['to_seconds']}{moment['zone']}")
+    except ValueError:
+        return None
+    fraction = float(f"0{(moment['fraction'] or '.0')[:7]}")
+    return seconds.timestamp() + fraction

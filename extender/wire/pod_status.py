@@ -72,6 +72,7 @@ def read_status(
         is_restarting_all=conditions.is_restarting_all,
         restarted_all_at=conditions.restarted_all_at,
         is_terminating=is_terminating,
+        bound_at=conditions.bound_at,
     )
 
 
@@ -88,6 +89,7 @@ class _Conditions(NamedTuple):
     sandbox_changed_at: float | None = None
     is_restarting_all: bool = False
     restarted_all_at: float | None = None
+    bound_at: float | None = None
 
 
 _NO_CONDITIONS: Final = _Conditions()
@@ -111,6 +113,10 @@ def _read_conditions(conditions: object) -> _Conditions:
                 if is_true
                 else SandboxReadiness.NOT_READY,
                 sandbox_changed_at=unix_seconds(condition.get("lastTransitionTime")),
+            )
+        elif kind == "PodScheduled" and is_true:
+            read = read._replace(
+                bound_at=unix_seconds(condition.get("lastTransitionTime"))
             )
         elif kind == "AllContainersRestarting":
             ended_at = unix_seconds(condition.get("lastTransitionTime"))

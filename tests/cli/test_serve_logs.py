@@ -3,7 +3,10 @@
 import json
 import signal
 import subprocess
+from collections.abc import Iterator
 from typing import Final
+
+import pytest
 
 from tests.admission import review
 from tests.builders import Json, pod
@@ -109,6 +112,15 @@ def test_signals_change_levels() -> None:
     assert "verb=filter" not in errors
 
 
+@pytest.fixture
+def _hang_up_is_heeded() -> Iterator[None]:
+    """Undo what nohup does: what is started from here would ignore it, too."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, former)
+
+
+@pytest.mark.usefixtures("_hang_up_is_heeded")
 def test_hang_up_ends_nothing() -> None:
     """A rotation's SIGHUP is answered by what is done without it."""
     with serving(EXAMPLE) as (process, url, _), connection(url) as caller:

@@ -137,6 +137,12 @@ ROUTES: Final[dict[str, Route]] = {
     "GET /inspect": Route(Part.METRICS, READ),
     "GET /inspect/nodes/{name}": Route(Part.METRICS, READ | {404}),
     "GET /inspect/pods/{namespace}/{name}": Route(Part.METRICS, READ | {404}),
+    "GET /doctor": Route(Part.METRICS, READ),
+    "POST /doctor/fix": Route(
+        Part.METRICS,
+        POSTED | {415},
+        [{"releases": [{"node": "n1", "value": "x"}]}, {"releases": []}],
+    ),
     "POST /what-if": Route(
         Part.METRICS,
         POSTED | {404},
