@@ -221,6 +221,17 @@ async def read_once(
         return extender
 
 
+def namespace_of(kubeconfig: Path, context: str | None = None) -> str:
+    """Give the namespace of a kubeconfig's context: where who names none is.
+
+    Raises:
+        SettingsError: The file cannot be used, or has no such context.
+    """
+    from extender.kube.access import context_namespace  # noqa: PLC0415 - as above
+
+    return context_namespace(kubeconfig, context)
+
+
 async def release_leaked(
     kubeconfig: Path,
     settings: Settings,

@@ -6,6 +6,6 @@ Does not belong here: anything another program would want to call: that is in th
 below.
 """
 
-from extender.cli.main import main
+from extender.cli.main import kubectl_complete_gpu, kubectl_gpu, main
 
-__all__ = ["main"]
+__all__ = ["kubectl_complete_gpu", "kubectl_gpu", "main"]

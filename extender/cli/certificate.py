@@ -59,7 +59,11 @@ def certificate(
 
     A certificate that is for all names and good for another year is kept. A new one
     is good for ten years. Where cert-manager is installed, let it do this instead.
-    """
+
+    \b
+    Example:
+      gpu-extender certificate --kubeconfig ~/.kube/config
+    """  # noqa: D301 - \b is click's mark for text that is not to be wrapped
     names = dns_names or (f"gpu-extender.{namespace}.svc",)
     done = asyncio.run(
         ensure_certificate(kubeconfig, namespace, secret, names, webhook)

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-import orjson
 from rich.console import Console
 from rich.text import Text
 
 from extender.cli.options import (
     device_config_option,
     kinds_of,
-    output_option,
     read_input,
     release_option,
 )
-from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
 from extender.cli.usages import devices_of, indented, phase_table, usage_json
+from extender.cli.views import Output, echo_json, output_option
 from extender.core.allocation import UnreadableAllocation
 from extender.core.container import ContainerUsage
 from extender.core.phases import (
@@ -92,7 +90,7 @@ def charge(
     files: tuple[Path, ...],
     release: str,
     device_config: Path | None,
-    output: str,
+    output: Output,
 ) -> None:
     """Show what pods that hold devices are charged.
 
@@ -115,10 +113,10 @@ def charge(
         kinds=kinds_of(device_config), release=Release(release)
     ).reader()
     charged = [each for obj in pods for each in _charged(obj, reader)]
-    if output == "json":
-        click.echo(orjson.dumps([_as_json(each) for each in charged]).decode())
+    if output.is_table:
+        _print_tables(output.console(), charged, len(pods))
     else:
-        _print_tables(charged, len(pods))
+        echo_json([_as_json(each) for each in charged], output)
     if any(each.error for each in charged):
         sys.exit(1)
 
@@ -190,8 +188,9 @@ def _as_json(each: ChargedPod) -> dict[str, object]:
     return described
 
 
-def _print_tables(charged: Sequence[ChargedPod], pod_count: int) -> None:
-    console = open_console()
+def _print_tables(
+    console: Console, charged: Sequence[ChargedPod], pod_count: int
+) -> None:
     if not pod_count:
         console.print("no pod found in the input")
     elif not charged:

@@ -6,13 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-import orjson
 from rich.console import Console
 from rich.table import Table
 
-from extender.cli.options import output_option, read_input
-from extender.cli.terminal import console as open_console
+from extender.cli.options import read_input
 from extender.cli.terminal import printable
+from extender.cli.views import Output, echo_json, output_option
 from extender.core.kinds import Kind, ServedBy
 from extender.errors import BadDeviceConfig, ConfigProblem
 from extender.wire.device_config import read_device_config
@@ -21,7 +20,7 @@ from extender.wire.device_config import read_device_config
 @click.command("check-config")
 @click.argument("file", type=click.Path(path_type=Path))
 @output_option
-def check_config(file: Path, output: str) -> None:
+def check_config(file: Path, output: Output) -> None:
     """Check a device configuration, HAMi's device-config.yaml.
 
     Lists the kinds of device that FILE describes. Everything that is wrong is
@@ -38,19 +37,19 @@ def check_config(file: Path, output: str) -> None:
         kinds = read_device_config(read_input(file), str(file))
     except BadDeviceConfig as error:
         problems = error.problems
-    if output == "json":
+    if not output.is_table:
         described = {
             "kinds": [_as_json(kind) for kind in kinds],
             "problems": [asdict(problem) for problem in problems],
         }
-        click.echo(orjson.dumps(described).decode())
+        echo_json(described, output)
     elif problems:
         for problem in problems:
             click.echo(printable(str(problem)))
         count = len(problems)
         click.echo(printable(f"{count} problem{'s'[: count > 1]} in {file}"))
     else:
-        _print_kinds(open_console(), kinds)
+        _print_kinds(output.console(), kinds)
     if problems:
         sys.exit(1)
 

@@ -8,8 +8,8 @@ import click
 
 from extender.cli.diagnosed import print_examination
 from extender.cli.source import Question, Source, source_options
-from extender.cli.terminal import console, printable
-from extender.cli.views import Output, echo_view, view_output_option
+from extender.cli.terminal import printable
+from extender.cli.views import Output, echo_view, output_option
 from extender.verbs.diagnosis import LockRelease, Severity
 from extender.verbs.doctor.examination import Examination
 
@@ -35,7 +35,7 @@ _QUESTION: Final = Question(
     "--yes", "is_agreed", is_flag=True, help="With --fix: do not ask before it."
 )
 @source_options
-@view_output_option
+@output_option
 def doctor(*, is_to_fix: bool, is_agreed: bool, source: Source, output: Output) -> None:
     """Find what is wrong: locks, allocations, cards, plugins, quotas, totals.
 
@@ -43,8 +43,8 @@ def doctor(*, is_to_fix: bool, is_agreed: bool, source: Source, output: Output) 
     --fix.
 
     \b
-    Exit codes: 0 nothing is wrong (notes do not count), 1 something is, 2 it could
-    not be looked at everything, and nothing was found in the rest.
+    Exit codes: 0 nothing is wrong (notes do not count), 1 something is, 2 it
+    could not be looked at everything, and nothing was found in the rest.
 
     \b
     Examples:
@@ -58,7 +58,9 @@ def doctor(*, is_to_fix: bool, is_agreed: bool, source: Source, output: Output) 
         raise click.UsageError("--fix asks before it does anything; else give --yes")
     found, origin = source.ask(_QUESTION)
     if output.is_table:
-        print_examination(console(), found, origin, is_wide=output is Output.WIDE)
+        print_examination(
+            output.console(), found, origin, is_wide=output is Output.WIDE
+        )
     else:
         echo_view(found, origin, output)
     if is_to_fix:

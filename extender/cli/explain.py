@@ -12,8 +12,7 @@ import orjson
 from extender.cli.explained import print_explanation
 from extender.cli.options import read_input
 from extender.cli.source import Question, Source, source_options
-from extender.cli.terminal import console
-from extender.cli.views import Output, echo_view, view_output_option
+from extender.cli.views import Output, echo_view, output_option
 from extender.core.names import NodeName
 from extender.embedded.documents import objects_in
 from extender.errors import SettingsError
@@ -37,7 +36,7 @@ from extender.wire.objects import JsonObject
     "-n",
     "--namespace",
     metavar="NAME",
-    help="Of the pod.  [default: default]",
+    help="Of the pod.  [default: that of the context, else default]",
 )
 @click.option(
     "--node",
@@ -47,7 +46,7 @@ from extender.wire.objects import JsonObject
     help="A node to be shown card by card besides. May be given several times.",
 )
 @source_options
-@view_output_option
+@output_option
 def explain(
     *,
     pod: str | None,
@@ -79,11 +78,11 @@ def explain(
             raise click.UsageError("-n goes with a pod's name; -f has its own")
         question = _of_manifest(one_pod(file), wanted)
     else:
-        question = _of_name(*_full_name(pod or "", namespace), wanted)
+        question = _of_name(*_full_name(pod or "", namespace, source), wanted)
     told, origin = source.ask(question)
     if output.is_table:
         print_explanation(
-            console(), told, origin, wanted, is_wide=output is Output.WIDE
+            output.console(), told, origin, wanted, is_wide=output is Output.WIDE
         )
     else:
         echo_view(told, origin, output)
@@ -91,10 +90,10 @@ def explain(
         sys.exit(1)
 
 
-def _full_name(pod: str, namespace: str | None) -> tuple[str, str]:
+def _full_name(pod: str, namespace: str | None, source: Source) -> tuple[str, str]:
     before, slash, name = pod.rpartition("/")
     if not slash:
-        return namespace or "default", pod
+        return namespace or source.namespace(), pod
     if namespace is not None and namespace != before:
         raise click.UsageError(f"-n {namespace} and {pod} name two namespaces")
     return before, name

@@ -11,8 +11,8 @@ import click
 
 from extender.cli.inspected import print_cluster, print_node, print_pod
 from extender.cli.source import Question, Source, source_options
-from extender.cli.terminal import console, printable
-from extender.cli.views import Output, echo_view, view_output_option
+from extender.cli.terminal import printable
+from extender.cli.views import Output, echo_view, output_option
 from extender.core.names import NodeName
 from extender.errors import ExtenderError
 from extender.service import Extender
@@ -42,7 +42,7 @@ _Show = Callable[[], None]
     help="Look again every so many seconds (2 without a number), until Ctrl-C.",
 )
 @source_options
-@view_output_option
+@output_option
 def inspect(
     *,
     name: str | None,
@@ -98,21 +98,21 @@ def _shower(name: str | None, source: Source, output: Output) -> _Show:
 
 def _show_cluster(told: ClusterInspection, origin: Origin, output: Output) -> None:
     if output.is_table:
-        print_cluster(console(), told, origin, is_wide=output is Output.WIDE)
+        print_cluster(output.console(), told, origin, is_wide=output is Output.WIDE)
     else:
         echo_view(told, origin, output)
 
 
 def _show_node(told: InspectedNode, origin: Origin, output: Output) -> None:
     if output.is_table:
-        print_node(console(), told, is_wide=output is Output.WIDE)
+        print_node(output.console(), told, is_wide=output is Output.WIDE)
     else:
         echo_view(told, origin, output)
 
 
 def _show_pod(told: InspectedPod, origin: Origin, output: Output) -> None:
     if output.is_table:
-        print_pod(console(), told, is_wide=output is Output.WIDE)
+        print_pod(output.console(), told, is_wide=output is Output.WIDE)
     else:
         echo_view(told, origin, output)
 

@@ -25,21 +25,7 @@ from extender.wire.label_selector import LabelSelector, parse_selector
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 """A DNS name, as a pod's schedulerName must be."""
 
-OUTPUTS: Final = ("table", "json")
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def output_option(command: _Command) -> _Command:
-    """Add ``-o table|json``."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Choice(OUTPUTS),
-        default="table",
-        show_default=True,
-        help="What to print.",
-    )(command)
 
 
 def release_option(command: _Command) -> _Command:

@@ -4,13 +4,12 @@ import logging
 from collections.abc import Iterator
 
 import click
-import orjson
+from rich.console import Console
 from rich.table import Table
 
-from extender.cli.options import output_option
 from extender.cli.source import Source, local_source_options
-from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
+from extender.cli.views import Output, echo_json, output_option
 from extender.core.quota_room import LimitUse, Quota, ShownKey
 from extender.state.quotas import Quotas
 
@@ -24,7 +23,7 @@ from extender.state.quotas import Quotas
     help="Only this one; otherwise every namespace with a quota of devices.",
 )
 @output_option
-def quota(*, source: Source, namespace: str | None, output: str) -> None:
+def quota(*, source: Source, namespace: str | None, output: Output) -> None:
     """Show what each ResourceQuota allows of devices, and what is used of it.
 
     A key limits.RESOURCE is enforced here: its use is what the pods that the object
@@ -44,11 +43,11 @@ def quota(*, source: Source, namespace: str | None, output: str) -> None:
         if namespace in (None, each.namespace)
         and (each.limits or each.shown or each.warnings or each.unreadable)
     ]
-    if output == "json":
-        shown = [_quota_json(each, quotas) for each in chosen]
-        click.echo(orjson.dumps({"quotas": shown}))
+    if output.is_table:
+        _print(output.console(), chosen, quotas)
     else:
-        _print(chosen, quotas)
+        shown = [_quota_json(each, quotas) for each in chosen]
+        echo_json({"quotas": shown}, output)
 
 
 def _quota_json(quota: Quota, quotas: Quotas) -> dict[str, object]:
@@ -82,8 +81,7 @@ def _scope_text(quota: Quota, number: int) -> str:
     return f"{scope.scope.value}{operator}{values}"
 
 
-def _print(chosen: list[Quota], quotas: Quotas) -> None:
-    console = open_console()
+def _print(console: Console, chosen: list[Quota], quotas: Quotas) -> None:
     if not chosen:
         console.print("no quota of devices")
         return

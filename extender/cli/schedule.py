@@ -8,22 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-import orjson
+from rich.console import Console
 
 from extender.cli.options import (
     cluster_option,
     device_config_option,
     kinds_of,
     node_selector_option,
-    output_option,
     policy_options,
     read_input,
     release_option,
 )
 from extender.cli.placed import placed_json, print_placed
 from extender.cli.refused import print_refused, refused_json
-from extender.cli.terminal import console as open_console
 from extender.cli.terminal import printable
+from extender.cli.views import Output, echo_json, output_option
 from extender.core.device_policy import DevicePolicy, Weights
 from extender.core.pod import Release
 from extender.core.pod_request import Policy
@@ -64,7 +63,7 @@ def schedule(
     weights: Weights,
     release: str,
     device_config: Path | None,
-    output: str,
+    output: Output,
 ) -> None:
     """Place pods on a cluster read from files, and show where and why.
 
@@ -91,10 +90,10 @@ def schedule(
     settings = Settings(scheduling=scheduling)
     embedded = embed(cluster_files, settings)
     outcomes = asyncio.run(_schedule_all(embedded, pods))
-    if output == "json":
-        click.echo(orjson.dumps({"pods": [_as_json(each) for each in outcomes]}))
+    if output.is_table:
+        _print_all(output.console(), embedded, outcomes)
     else:
-        _print_all(embedded, outcomes)
+        echo_json({"pods": [_as_json(each) for each in outcomes]}, output)
     if any(isinstance(each, RefusedPod) for each in outcomes):
         sys.exit(1)
 
@@ -116,9 +115,10 @@ def _as_json(outcome: PlacedPod | RefusedPod) -> dict[str, object]:
 
 
 def _print_all(
-    embedded: EmbeddedExtender, outcomes: Sequence[PlacedPod | RefusedPod]
+    console: Console,
+    embedded: EmbeddedExtender,
+    outcomes: Sequence[PlacedPod | RefusedPod],
 ) -> None:
-    console = open_console()
     for outcome in outcomes:
         match outcome:
             case PlacedPod():

@@ -9,9 +9,8 @@ import aiohttp
 import click
 import orjson
 
-from extender.cli.options import output_option
 from extender.cli.shadow_table import print_shadow
-from extender.cli.terminal import console
+from extender.cli.views import Output, echo_json, output_option
 from extender.errors import SettingsError
 
 _SECONDS: Final = 60.0
@@ -34,7 +33,7 @@ _OK: Final = 200
     help="Who signed its certificate, in PEM, where it serves HTTPS.",
 )
 @output_option
-def shadow_report_command(*, server: str, ca: Path | None, output: str) -> None:
+def shadow_report_command(*, server: str, ca: Path | None, output: Output) -> None:
     """Tell what a shadow (serve --shadow) has found.
 
     \b
@@ -47,10 +46,10 @@ def shadow_report_command(*, server: str, ca: Path | None, output: str) -> None:
     body = asyncio.run(_read(f"{server.rstrip('/')}/shadow", ca))
     try:
         report: dict[str, Any] = orjson.loads(body)
-        if output == "json":
-            click.echo(body.decode(), nl=False)
+        if output.is_table:
+            print_shadow(output.console(), report)
         else:
-            print_shadow(console(), report)
+            echo_json(report, output)
     except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
         raise SettingsError(f"{server}: no report of a shadow: {error!r}") from error
 

@@ -6,7 +6,7 @@ prints the view that comes, whatever its source::
 
     @click.command()
     @source_options
-    @view_output_option
+    @output_option
     def explain(*, source: Source, output: Output) -> None:
         view, origin = source.ask(Question(View, View.of, "/route"))
         if output.is_table:
@@ -26,6 +26,7 @@ from typing import Any, Final, Generic, TypeVar
 import click
 import orjson
 
+from extender.cli.kubeconfig import DEFAULT_KUBECONFIG, default_kubeconfig
 from extender.cli.options import (
     device_config_option,
     kinds_of,
@@ -34,11 +35,12 @@ from extender.cli.options import (
     policy_options,
     release_option,
 )
+from extender.cli.progress import progress
 from extender.cli.server import Server
 from extender.core.pod import Release
 from extender.core.pod_request import Policy
 from extender.errors import SettingsError
-from extender.runtime import embed_to_look, read_once, release_leaked
+from extender.runtime import embed_to_look, namespace_of, read_once, release_leaked
 from extender.service import Extender
 from extender.settings import SchedulingSettings, Settings
 from extender.verbs.diagnosis import LockRelease
@@ -108,16 +110,28 @@ class Source:
         """
         settings = Settings(scheduling=self.scheduling)
         if self.kubeconfig is not None:
-            extender = asyncio.run(
-                read_once(self.kubeconfig, settings, context=self.context)
-            )
+            with progress("nodes, pods and quotas are listed"):
+                extender = asyncio.run(
+                    read_once(self.kubeconfig, settings, context=self.context)
+                )
             where = str(self.kubeconfig)
             if self.context is not None:
                 where = f"{where}, context {self.context}"
             return World(extender, Origin(OriginKind.API_SERVER, (where,)))
-        extender = embed_to_look(self.files, settings)
+        with progress("files are read"):
+            extender = embed_to_look(self.files, settings)
         names = tuple(map(str, self.files))
         return World(extender, Origin(OriginKind.FILES, names, _age(self.files)))
+
+    def namespace(self) -> str:
+        """Give the namespace of who names none: the context's, as kubectl has it.
+
+        Raises:
+            SettingsError: The kubeconfig cannot be used.
+        """
+        if self.kubeconfig is None:
+            return "default"
+        return namespace_of(self.kubeconfig, self.context)
 
     def ask(self, question: Question[_View]) -> tuple[_View, Origin]:
         """Answer a question about the cluster, here or where it is known.
@@ -127,8 +141,10 @@ class Source:
         """
         if self.server is None:
             world = self.world()
-            return question.answer(world.extender), world.origin
-        answer = self.server.ask(question.path, question.body)
+            with progress("the answer is worked out"):
+                return question.answer(world.extender), world.origin
+        with progress(f"{self.server.url} is asked"):
+            answer = self.server.ask(question.path, question.body)
         origin = Origin(OriginKind.EXTENDER, (self.server.url,))
         return decode_view(question.view, answer), origin
 
@@ -171,7 +187,8 @@ _KUBECONFIG: Final = click.option(
     "--kubeconfig",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="List the cluster of this file's current context, once. Nothing is written.",
+    help="List the cluster of this file's current context, once. Nothing is written. "
+    "Without any source: $KUBECONFIG, or else ~/.kube/config.",
 )
 _CONTEXT: Final = click.option(
     "--context", metavar="NAME", help="Another context of --kubeconfig."
@@ -299,13 +316,16 @@ def _source(
     files, kubeconfig = given.pop("cluster_files"), given.pop("kubeconfig")
     context = given.pop("context")
     sources = [bool(files), kubeconfig is not None, server is not None]
+    if not any(sources) and (kubeconfig := default_kubeconfig()) is not None:
+        sources = [True]
     if sum(sources) != 1:
         context_ = click.get_current_context()
         names = ["--cluster", "--kubeconfig"]
         if any(each.name == "server_url" for each in context_.command.params):
             names.append("--server")
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
-        raise click.UsageError(f"give exactly one of {listed}")
+        missing = "" if any(sources) else f"; there is no {DEFAULT_KUBECONFIG} either"
+        raise click.UsageError(f"give exactly one of {listed}{missing}")
     if context is not None and kubeconfig is None:
         raise click.UsageError("--context needs --kubeconfig")
     if server is not None:

@@ -14,9 +14,9 @@ from rich.text import Text
 from extender.cli.explain import one_pod
 from extender.cli.explained import plain_table, printable_lines
 from extender.cli.source import Question, Source, source_options
-from extender.cli.terminal import console, printable
+from extender.cli.terminal import printable
 from extender.cli.usages import indented
-from extender.cli.views import Output, echo_view, view_output_option
+from extender.cli.views import Output, echo_view, output_option
 from extender.service import Extender
 from extender.verbs.origin import Origin
 from extender.verbs.supposition import (
@@ -67,7 +67,7 @@ _NODES_SHOWN: Final = 12
     "namespace is that of -f unless given.",
 )
 @source_options
-@view_output_option
+@output_option
 def what_if(
     *,
     file: Path,
@@ -100,7 +100,7 @@ def what_if(
     check_supposition(supposed)
     told, origin = source.ask(_question(manifest, supposed))
     if output.is_table:
-        _print(console(), told, origin, is_wide=output is Output.WIDE)
+        _print(output.console(), told, origin, is_wide=output is Output.WIDE)
     else:
         echo_view(told, origin, output)
     if told.fits < (told.wanted or 1):

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from urllib.request import getproxies, proxy_bypass
 from kubernetes_asyncio.client import Configuration
 from kubernetes_asyncio.config import (
     ConfigException,
+    list_kube_config_contexts,
     load_incluster_config,
     load_kube_config,
 )
@@ -97,12 +99,39 @@ async def kubeconfig_access(file: Path, context: str | None = None) -> Access:
     return await _access(load, f"--kubeconfig {file}")
 
 
-def _check_readable(file: Path) -> None:
-    """Say what is wrong with a file; the loader takes a missing one for an empty."""
+def context_namespace(file: Path, context: str | None = None) -> str:
+    """Give the namespace of a context, or else of the current one.
+
+    Raises:
+        SettingsError: The file cannot be used, or has no such context.
+    """
+    _check_readable(file)
     try:
-        file.read_bytes()
-    except OSError as error:
-        raise SettingsError(f"--kubeconfig {file}: {error.strerror}") from error
+        contexts, current = list_kube_config_contexts(config_file=str(file))
+    except Exception as error:  # the loaders let through whatever a wrong file leads to
+        raise SettingsError(f"--kubeconfig {file}: {error}") from error
+    if context is not None:
+        found = [each for each in contexts if each["name"] == context]
+        if not found:
+            raise SettingsError(f"--kubeconfig {file}: no context {context!r}")
+        current = found[0]
+    return str((current or {}).get("context", {}).get("namespace") or "default")
+
+
+def _check_readable(file: Path) -> None:
+    """Say what is wrong with a file; the loader takes a missing one for an empty.
+
+    Of several in one, as ``$KUBECONFIG`` may name, one that is there is enough.
+    """
+    problems = []
+    for part in str(file).split(os.pathsep):
+        try:
+            Path(part).read_bytes()
+        except OSError as error:
+            problems.append(f"--kubeconfig {part}: {error.strerror}")
+        else:
+            return
+    raise SettingsError("; ".join(problems))
 
 
 async def in_cluster_access() -> Access:
