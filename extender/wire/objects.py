@@ -71,6 +71,38 @@ def optional_text_at(parent: Mapping[str, object], key: str, field: str) -> str:
     return value
 
 
+def flag_at(
+    parent: Mapping[str, object], key: str, field: str, *, default: bool = False
+) -> bool:
+    """Take a boolean that may be missing or null; then it is the default.
+
+    Raises:
+        BadObject: It is something else.
+    """
+    value = parent.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise BadObject(f"{field}.{key}", shown(value), "true or false")
+    return value
+
+
+def whole_at(
+    parent: Mapping[str, object], key: str, field: str, *, default: int = 0
+) -> int:
+    """Take a whole number that may be missing or null; then it is the default.
+
+    Raises:
+        BadObject: It is something else.
+    """
+    value = parent.get(key)
+    if value is None:
+        return default
+    if type(value) is not int:
+        raise BadObject(f"{field}.{key}", shown(value), "a whole number")
+    return value
+
+
 def shown(value: object) -> object:
     """Give what an error may show of a value.
 
