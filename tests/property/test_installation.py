@@ -1,7 +1,7 @@
 """Documents of an installation, spoiled in any way: named or checked, no crash."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -129,7 +129,7 @@ def spoiled(changes: list[tuple[tuple[Any, ...], Any]]) -> dict[str, Any]:
 def checked(documents: dict[str, Any]) -> list[Diagnosis]:
     """Read each document by itself, and check all that could be read."""
     read: dict[str, Any] = {}
-    readers = {
+    readers: dict[str, Callable[[], Any]] = {
         "scheduler": partial(
             read_scheduler_configuration, documents["scheduler"], "scheduler"
         ),
