@@ -87,6 +87,8 @@ class Served:
         lock_wait_seconds: How long a bind may wait.
         namespace: Where it runs.
         account: Its user name at the API server.
+        certificate_file: Of ``--tls-cert``; empty without TLS.
+        key_file: Of ``--tls-key``.
     """
 
     host: str = "127.0.0.1"
@@ -100,6 +102,8 @@ class Served:
     lock_wait_seconds: float = 20.0
     namespace: str = "gpu-extender"
     account: str = "system:serviceaccount:gpu-extender:gpu-extender"
+    certificate_file: str = ""
+    key_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """All checks of an installation, of what could be read of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from extender.verbs.diagnosis import Diagnosis
+from extender.verbs.doctor.examination import Consulted, Examination, in_order
 from extender.verbs.installation.certificates import check_certificate
 from extender.verbs.installation.documents import Installation, Served
 from extender.verbs.installation.guards import check_guards
@@ -34,6 +36,23 @@ def check_installation(read: Installation) -> Iterator[Diagnosis]:
         yield from check_certificate(
             read.verbs_certificate, _verb_hosts(read, served), read.unix_seconds
         )
+
+
+def with_installation(
+    found: Examination, read: Installation, consulted: Iterable[Consulted]
+) -> Examination:
+    """Add what is wrong with the installation to what is wrong with the state.
+
+    Args:
+        found: By the doctor of the state.
+        read: The installation.
+        consulted: What of it was looked at, and what could not be.
+    """
+    return replace(
+        found,
+        diagnoses=in_order((*found.diagnoses, *check_installation(read))),
+        consulted=(*found.consulted, *consulted),
+    )
 
 
 def _webhook_hosts(read: Installation, served: Served) -> tuple[str, ...]:

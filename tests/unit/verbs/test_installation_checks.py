@@ -6,10 +6,15 @@ from typing import Any, Final
 
 import pytest
 
+from extender.core.kind_set import Kinds
+from extender.core.kinds import NVIDIA
 from extender.kube.certificate import Certificate
+from extender.state.events import NodeSeen
+from extender.state.ledger import Ledger
 from extender.verbs.diagnosis import Severity
 from extender.verbs.doctor.catalogue import CATALOGUE
 from extender.verbs.installation.catalogue import INSTALLATION_CATALOGUE
+from extender.verbs.installation.demand import demand_of
 from extender.verbs.installation.documents import (
     Demand,
     Installation,
@@ -17,6 +22,8 @@ from extender.verbs.installation.documents import (
 )
 from extender.verbs.installation.examination import check_installation
 from extender.wire.installation.certificates import read_certificate
+from extender.wire.nodes import decode_node
+from tests.builders import node
 from tests.certificates import Authority
 from tests.installed_documents import (
     MADE,
@@ -477,3 +484,16 @@ def test_codes_are_each_others_only() -> None:
     every = [each.code for each in (*CATALOGUE, *INSTALLATION_CATALOGUE)]
     assert sorted(every) == sorted({*every})
     assert {each.severity for each in INSTALLATION_CATALOGUE} == {*Severity}
+
+
+def test_demand_is_what_nodes_have() -> None:
+    """Kinds of which a node has cards, alive or not; capacity is reported."""
+    kinds = Kinds(SHIPPED.values())
+    ledger = Ledger()
+    for shown in (node("n1").gpu("GPU-a").allocatable(0), node("n2")):
+        ledger.apply(NodeSeen(decode_node(shown.build(), kinds)))
+    demand = demand_of(ledger, kinds)
+    assert demand.present == {NVIDIA.type_word}
+    assert demand.node_count == 2
+    assert "nvidia.com/gpumem" not in demand.reported
+    assert "cambricon.com/mlu.smlu.vcore" in demand.reported
