@@ -11,7 +11,7 @@ from extender.cli.terminal import printable
 from extender.cli.usages import indented
 from extender.core.names import NodeName
 from extender.core.usage import NOTHING, Usage
-from extender.verbs.event_text import amount_text
+from extender.verbs.amounts import amount_text, relief_text
 from extender.verbs.explanation import (
     CardRelief,
     CardView,
@@ -210,20 +210,12 @@ def _print_miss(console: Console, miss: NearMiss, *, is_wide: bool) -> None:
 
 
 def _relief(relief: CardRelief, miss: NearMiss, *, is_wide: bool) -> str:
-    ids = f"{relief.device_ids} more device ids of kubelet were free"
-    if not relief.cards:
-        return ids
-    amount = amount_text(relief.amount, counts_units=relief.counts_units)
     names = ", ".join(map(str, relief.indices))
     if is_wide:
         names = f"{names} ({', '.join(relief.cards)})"
     several = len(relief.cards) > 1
     cards = f"each of cards {names}" if several else f"card {names}"
-    if miss.is_of_empty:
-        told = f"{cards} had {amount} more"
-    else:
-        told = f"{amount} more were free on {cards}"
-    return f"{told}, and {ids}" if relief.device_ids else told
+    return relief_text(relief, is_of_empty=miss.is_of_empty, cards=cards)
 
 
 def _print_groups(console: Console, told: Explanation, *, is_wide: bool) -> None:

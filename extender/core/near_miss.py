@@ -162,6 +162,7 @@ def relief_steps(
         return None
     found = yield from _on_one_of(trial, singles)
     if found is None:
+        yield
         found = yield from _on_several(trial, singles)
     if found is None or found.cost == np.inf:
         return None  # where a card has none of a dimension, none can become free
@@ -257,7 +258,8 @@ def _on_one_of(trial: _Trial, singles: Int64s) -> Generator[None, None, Relief |
         return None
     gets_room, plenty, singles = gets_room[:, does], plenty[:, does], singles[does]
     best: Relief | None = None
-    for order in _orders_of(trial, gets_room, plenty):
+    orders = yield from _orders_of(trial, gets_room, plenty)
+    for order in orders:
         amounts = yield from trial.smallest(gets_room, plenty, order)
         costs = trial.costs(gets_room, amounts)
         first = int(costs.argmin())
@@ -270,7 +272,7 @@ def _on_one_of(trial: _Trial, singles: Int64s) -> Generator[None, None, Relief |
 
 def _orders_of(
     trial: _Trial, gets_room: Mask, plenty: Int64s
-) -> Sequence[tuple[int, ...]]:
+) -> Generator[None, None, Sequence[tuple[int, ...]]]:
     """Leave out orders that come to the same: most pods lack one dimension only.
 
     Where a dimension need not become free for any set, whatever the others are, its
@@ -280,12 +282,14 @@ def _orders_of(
     for dimension in range(DIMENSIONS):
         without = plenty.copy()
         without[dimension] = 0
+        yield
         if not trial.fits(gets_room, without).all():
             matters.append(dimension)
     others = [each for each in range(DIMENSIONS) if each not in matters]
     last = np.zeros_like(plenty)
     for dimension in matters:
         last[dimension] = plenty[dimension]
+    yield
     if trial.fits(gets_room, last).all():
         return [(*others, *order) for order in permutations(matters)]
     return _ORDERS
@@ -299,10 +303,12 @@ def _on_several(trial: _Trial, singles: Int64s) -> Generator[None, None, Relief 
     if not trial.fits(gets_room, plenty)[0]:
         return None
     best: Relief | None = None
-    for order in _orders_of(trial, gets_room, plenty):
+    orders = yield from _orders_of(trial, gets_room, plenty)
+    for order in orders:
         amounts = yield from trial.smallest(gets_room, plenty, order)
         fewer = gets_room.copy()
         for position in reversed(singles.tolist()):
+            yield
             fewer[position] = False
             if not trial.fits(fewer, amounts)[0]:
                 fewer[position] = True

@@ -6,7 +6,7 @@ need not know them. Equal causes have equal texts, so that they make one series.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from extender.observe.printable import printable
@@ -46,6 +46,12 @@ class EventSettings:
     finish_seconds: float = 360.0
     """A series ends once nothing was added for so long. That of client-go."""
 
+    most_looked_for: int = 8
+    """Pods that wait to be told what is missing. Others are told without it."""
+
+    looks_per_second: float = 1.0
+    """How often it is looked for what one of these is missing."""
+
 
 @dataclass(frozen=True, slots=True)
 class PodEvent:
@@ -57,6 +63,7 @@ class PodEvent:
         action: What was tried.
         note: The text.
         cause: What must be equal for two of them to be of one series.
+        is_for_room: Whether the pod may be told besides what is missing.
     """
 
     type: EventType
@@ -64,6 +71,17 @@ class PodEvent:
     action: str
     note: str
     cause: str
+    is_for_room: bool = False
+
+    def with_missing(self, missing: str) -> str:
+        """Give the text with what is missing at its end; empty where that is unknown.
+
+        Example:
+            >>> event = refused_event({"CardInsufficientMemory": 7}, {})
+            >>> event.with_missing("over quota")
+            '0/7 nodes fit: 7 CardInsufficientMemory; over quota'
+        """
+        return _cut(f"{self.note}; {missing}") if missing else self.note
 
 
 _WHY_NOT_BOUND: Final[Mapping[BindRefusal, str]] = {
@@ -104,7 +122,8 @@ def refused_event(
     hopeless = sum(unresolvable.values())
     more = f"; {hopeless} would not even without other pods" if hopeless else ""
     note = f"0/{total} nodes fit: {told}{more}"
-    return _failed(SCHEDULING, "Scheduling", note, " ".join(sorted(counts)))
+    event = _failed(SCHEDULING, "Scheduling", note, " ".join(sorted(counts)))
+    return replace(event, is_for_room=True)
 
 
 def impossible_event(problem: str) -> PodEvent:
@@ -140,5 +159,9 @@ def _by_count(counts: Counter[str]) -> list[tuple[str, int]]:
 
 
 def _failed(reason: str, action: str, note: str, cause: str) -> PodEvent:
-    cut = note.encode()[:_LONGEST_NOTE].decode(errors="ignore")
-    return PodEvent(EventType.WARNING, reason, action, cut, cause)
+    return PodEvent(EventType.WARNING, reason, action, _cut(note), cause)
+
+
+def _cut(note: str) -> str:
+    """Shorten by bytes, and never within a character."""
+    return note.encode()[:_LONGEST_NOTE].decode(errors="ignore")

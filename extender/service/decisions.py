@@ -47,16 +47,21 @@ class Decisions:
         self._monotonic = monotonic
 
     def filtered(
-        self, pod: Pod, decision: FilterDecision, refusals: Refusals, began: float
+        self,
+        args: ExtenderArgs,
+        decision: FilterDecision,
+        refusals: Refusals,
+        began: float,
     ) -> None:
         """Tell how filter answered.
 
         Args:
-            pod: About which pod.
+            args: About which pod, on which nodes.
             decision: The answer.
             refusals: Those of the decision, counted.
             began: When it was asked, on the monotonic clock.
         """
+        pod = args.pod
         asks = pod.asks_for_devices or pod.request_problem is not None
         is_refusal = asks and not decision.fitting
         is_noted = is_refusal and self._events.is_written
@@ -70,6 +75,7 @@ class Decisions:
                 refused_event(failed, unresolvable)
                 if pod.request_problem is None
                 else impossible_event(pod.request_problem),
+                args.candidates,
             )
         outcome = VerbOutcome.FITS_NOWHERE if is_refusal else VerbOutcome.FITS
         nodes = FilteredNodes(

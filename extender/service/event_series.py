@@ -1,6 +1,6 @@
 """What each pod is to be told by Events, until it is written: bounded, and no I/O."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from extender.core.names import PodUID
@@ -18,6 +18,7 @@ class Series:
         count: How often it happened.
         name: Of the Event object; empty until it is created.
         told: How often the object says that it happened.
+        missing: What the text tells of what the pod lacks; empty where nothing.
     """
 
     event: PodEvent
@@ -26,6 +27,17 @@ class Series:
     count: int = 1
     name: str = ""
     told: int = 0
+    missing: str = ""
+
+    @property
+    def note(self) -> str:
+        """The whole text."""
+        return self.event.with_missing(self.missing)
+
+    @property
+    def is_for_room(self) -> bool:
+        """Whether the pod may be told what is missing, and something is to be told."""
+        return self.event.is_for_room and self.is_due
 
     @property
     def is_due(self) -> bool:
@@ -85,15 +97,50 @@ class EventSeries:
             series.last_seen = unix_seconds
         self._due.setdefault(pod_uid)
 
-    def due(self, now: float) -> Iterator[tuple[ToldPod, Series]]:
+    def of(self, pod_uid: PodUID) -> ToldPod | None:
+        """Give a pod that something was noted of."""
+        return self._pods.get(pod_uid)
+
+    def due(
+        self, now: float, is_held: Callable[[ToldPod, Series], bool]
+    ) -> Iterator[tuple[ToldPod, Series]]:
         """Give what may be written now; nothing may be noted or dropped meanwhile.
 
         Of each pod at most one; whoever writes it calls `wrote` after the last one.
+
+        Args:
+            now: On the monotonic clock.
+            is_held: Tells what is not to be written yet.
         """
         for uid in list(self._due):
             pod = self._pods.get(uid)
-            if pod is not None and pod.not_before <= now:
-                yield pod, next(each for each in pod.series.values() if each.is_due)
+            if pod is None or pod.not_before > now:
+                continue
+            for series in pod.series.values():
+                if series.is_due and not is_held(pod, series):
+                    yield pod, series
+                    break
+
+    def tell_missing(self, pod: ToldPod, series: Series, missing: str) -> Series:
+        """Have a series tell what the pod lacks; gives the one that is to be written.
+
+        A text that was written cannot be changed, so that another begins a series anew.
+        """
+        if series.missing == missing:
+            return series
+        if not series.name:
+            series.missing = missing
+            return series
+        moment, count = series.last_seen, series.count - series.told
+        anew = Series(series.event, moment, moment, count, missing=missing)
+        pod.series[series.event.reason] = anew
+        return anew
+
+    def pass_over(self, pod: ToldPod, series: Series) -> None:
+        """Take a series for told: what it tells is not so any more."""
+        series.told = series.count
+        if not any(each.is_due for each in pod.series.values()):
+            self._due.pop(pod.uid, None)
 
     def wrote(self, pod: ToldPod, series: Series, count: int, now: float) -> None:
         """Take note that a write was tried, whatever became of it.

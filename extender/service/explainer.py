@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Generator, Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from extender.core.holding import Holding
 from extender.core.names import NodeName, PodUID
@@ -22,9 +23,18 @@ from extender.verbs.explain import (
 )
 from extender.verbs.explanation import Explanation, LockView
 from extender.verbs.filter import FilterDecision
+from extender.verbs.missing import (
+    FOR_AN_EVENT,
+    Missing,
+    is_still_missing,
+    missing_steps,
+)
 from extender.verbs.moment import Moment
 from extender.verbs.verdicts import NodeVerdict
 from extender.wire.lock import decode_lock
+
+_NODES_A_STEP: Final = 256
+"""Of those that a pod is judged on for its Event."""
 
 
 class Explainer:
@@ -117,6 +127,54 @@ class Explainer:
             node = None if name is None else self._ledger.nodes.get(name)
             return explain_placed(pod, standing, node)
         return await in_turns(self._steps(pod, wanted))
+
+    async def missing(self, pod: Pod, node_names: Sequence[NodeName]) -> Missing | None:
+        """Tell what a pod lacks that filter refused, as `explain` does, only shorter.
+
+        Args:
+            pod: As the cluster shows it.
+            node_names: That kube-scheduler asked about: on others it may not be placed.
+
+        Returns:
+            None where it fits by now. What changed while it was looked at is left out.
+        """
+        return await in_turns(self._missing_steps(pod, node_names))
+
+    def _missing_steps(
+        self, pod: Pod, node_names: Sequence[NodeName]
+    ) -> Generator[None, None, Missing | None]:
+        decision = FilterDecision()
+        for start in range(0, len(node_names), _NODES_A_STEP):
+            part = self._decide(pod, [*node_names[start : start + _NODES_A_STEP]])
+            if part.fitting:
+                # Filter searches fewer ways to share a node's cards where it is asked
+                # about more nodes: it may refuse all the same.
+                fits = bool(self._decide(pod, [*node_names]).fitting)
+                return None if fits else Missing()
+            decision.failed.update(part.failed)
+            decision.unresolvable.update(part.unresolvable)
+            yield
+        moment = Moment(
+            ledger=self._ledger,
+            pod=pod,
+            node_names=tuple(node_names),
+            decision=decision,
+            nominated=self._nominated.nominations_against(pod),
+            rooms=self._ledger.quota_rooms(pod),
+        )
+        missing = yield from missing_steps(moment, effort=FOR_AN_EVENT)
+        names = [missing.nearest.node] if missing.nearest is not None else []
+        now = self._decide(pod, names)
+        if now.fitting:
+            return None
+        is_so = is_still_missing(
+            missing,
+            moment,
+            self._ledger.quota_rooms(pod),
+            self._nominated.nominations_against(pod),
+            now,
+        )
+        return missing if is_so else Missing()
 
     def _steps(
         self, pod: Pod, wanted: Sequence[NodeName]

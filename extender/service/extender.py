@@ -62,6 +62,7 @@ from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
 from extender.verbs.exact import Mode
 from extender.verbs.filter import FilterDecision, Refusals, filter_nodes
+from extender.verbs.missing import missing_text
 from extender.verbs.nominations import expected_holding
 from extender.verbs.prioritize import score_nodes
 from extender.verbs.verdicts import NodeVerdict, judge_node
@@ -191,6 +192,7 @@ class Extender:
         self._events = EventWriter(
             cluster=cluster,
             pod_of=self._ledger.pods.get,
+            look_for=self._look_for,
             reporter=identity,
             settings=settings.events,
             unix_seconds=unix_seconds,
@@ -297,7 +299,7 @@ class Extender:
         self._check_synced(Verb.FILTER, args.pod)
         self._warn_once(args.pod)
         decision, refusals = self._filter(args)
-        self._told.filtered(args.pod, decision, refusals, began)
+        self._told.filtered(args, decision, refusals, began)
         return decision
 
     def _filter(self, args: ExtenderArgs) -> tuple[FilterDecision, Refusals]:
@@ -506,6 +508,11 @@ class Extender:
         error = NotSynced("nodes, pods and quotas have not been listed yet; try again")
         self._told.not_synced(verb, PodName.of(pod.namespace, pod.name, pod.uid), error)
         raise error
+
+    async def _look_for(self, pod: Pod, node_names: Sequence[NodeName]) -> str | None:
+        """Tell what a refused pod lacks, for its Event; see `EventWriter`."""
+        missing = await self.explainer.missing(pod, node_names)
+        return None if missing is None else missing_text(missing)
 
     def _warn_once(self, pod: Pod) -> None:
         if not pod.warnings or pod.uid in self._warned:

@@ -19,16 +19,15 @@ from extender.verbs.explanation import (
     NodeGroup,
     NodeView,
     Outcome,
-    QuotaShort,
 )
 from extender.verbs.filter import filter_nodes
 from extender.verbs.holders import held_cards
+from extender.verbs.missing import missing_steps
 from extender.verbs.moment import Moment
-from extender.verbs.nearest import Costs, cost_steps, nearest_steps
+from extender.verbs.nearest import Costs, cost_steps
 from extender.verbs.node_views import node_view
 from extender.verbs.places import place_of
 from extender.verbs.pod_phases import asks_of, phase_needs
-from extender.verbs.quota import shortages_anywhere
 
 SMALL_CLUSTER: Final = 12
 """Up to so many nodes, each is explained in full."""
@@ -131,14 +130,13 @@ def explain_steps(
     yield
     if decision.fitting:
         return replace(told, place=place_of(moment))
-    short = _shortages(moment)
-    if short:
+    missing = yield from missing_steps(moment, costs)
+    if missing.quota:
         otherwise = filter_nodes(
             moment.fleet, pod, moment.node_names, moment.own, moment.beside
         )
-        return replace(told, quota=short, fits_but_for_quota=len(otherwise.fitting))
-    nearest = yield from nearest_steps(moment, costs)
-    return replace(told, nearest=nearest)
+        told = replace(told, fits_but_for_quota=len(otherwise.fitting))
+    return replace(told, quota=missing.quota, nearest=missing.nearest)
 
 
 def _groups(moment: Moment, costs: Costs) -> tuple[NodeGroup, ...]:
@@ -178,13 +176,3 @@ def _in_full(
         else:
             names += [group.nearest for group in groups]
     return list(dict.fromkeys(names))[: max(MOST_NODES, len(wanted))]
-
-
-def _shortages(moment: Moment) -> tuple[QuotaShort, ...]:
-    """Tell which limits the pod would go beyond wherever it goes."""
-    if not moment.rooms:
-        return ()
-    return tuple(
-        QuotaShort.of(each)
-        for each in shortages_anywhere(moment.fleet, moment.pod, moment.rooms)
-    )

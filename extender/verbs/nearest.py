@@ -1,7 +1,7 @@
 """The near miss over all nodes: where least is missing, and how much."""
 
-from collections.abc import Generator, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -20,13 +20,9 @@ from extender.core.reasons import Reason
 from extender.verbs.explanation import CardRelief, NearMiss
 from extender.verbs.moment import Moment
 
-_MOST_NODES: Final = 32
-"""That are looked at closely. Mostly the first one is the nearest: only where single
-containers would fit and all together do not, more have to be compared."""
-
 _NODES_A_STEP: Final = 512
 
-_NOT_BY_ROOM: Final = frozenset(
+NOT_BY_ROOM: Final = frozenset(
     {
         Reason.SEARCH_EXHAUSTED,
         Reason.NODE_LOCKED,
@@ -39,6 +35,42 @@ _NOT_BY_ROOM: Final = frozenset(
 
 Costs = Mapping[NodeName, float]
 """What is missing on each node at least; see `least_cost`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How closely it is looked for what is missing.
+
+    Attributes:
+        most_nodes: That are looked at closely. Mostly the first one is the nearest:
+            only where single containers would fit and all together do not, more have to
+            be compared.
+        node_steps: That one search on a node may take.
+        all_steps: That all searches may take.
+    """
+
+    most_nodes: int
+    node_steps: int
+    all_steps: int
+
+
+IN_FULL: Final = Effort(
+    32, STEPS_PER_NODE * ONE_NODE_TIMES, 4 * STEPS_PER_NODE * ONE_NODE_TIMES
+)
+"""Where somebody waits for the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The node where least is missing.
+
+    Attributes:
+        miss: As it was when the node was looked at.
+        change: Stays equal as long as that node, and what is held there, does.
+    """
+
+    miss: NearMiss
+    change: object
 
 
 def cost_steps(moment: Moment) -> Generator[None, None, Costs]:
@@ -78,8 +110,8 @@ def _least_costs(
 
 
 def nearest_steps(
-    moment: Moment, costs: Costs
-) -> Generator[None, None, NearMiss | None]:
+    moment: Moment, costs: Costs, effort: Effort = IN_FULL
+) -> Generator[None, None, Nearest | None]:
     """Find where least is missing, in steps of some milliseconds.
 
     Of nodes that could hold the pod if they were empty, if there are any; else of the
@@ -88,6 +120,7 @@ def nearest_steps(
     Args:
         moment: The pod and the state.
         costs: Of `cost_steps`.
+        effort: What it may take.
 
     Returns:
         None where no room would help on any node.
@@ -96,36 +129,47 @@ def nearest_steps(
     failed = [
         name
         for name, text in decision.failed.items()
-        if not _NOT_BY_ROOM.intersection(moment.reasons_in(text))
+        if not NOT_BY_ROOM.intersection(moment.reasons_in(text))
     ]
-    found = yield from _nearest_of(moment, costs, failed, are_empty=False)
+    found = yield from _nearest_of(
+        moment, _by_cost(costs, failed), effort, are_empty=False
+    )
     if found is None:
-        hopeless = decision.unresolvable
-        found = yield from _nearest_of(moment, costs, hopeless, are_empty=True)
+        hopeless = _by_cost(costs, decision.unresolvable)
+        found = yield from _nearest_of(moment, hopeless, effort, are_empty=True)
     return found
 
 
+def _by_cost(
+    costs: Costs, names: Iterable[NodeName]
+) -> Sequence[tuple[float, NodeName]]:
+    return sorted((costs[name], name) for name in names if costs[name] != np.inf)
+
+
 def _nearest_of(
-    moment: Moment, costs: Costs, names: Iterable[NodeName], *, are_empty: bool
-) -> Generator[None, None, NearMiss | None]:
-    bounds = sorted((costs[name], name) for name in names if costs[name] != np.inf)
-    steps = STEPS_PER_NODE * ONE_NODE_TIMES
-    budget = StepBudget(steps, 4 * steps, SearchCounts())
-    best: NearMiss | None = None
+    moment: Moment,
+    bounds: Sequence[tuple[float, NodeName]],
+    effort: Effort,
+    *,
+    are_empty: bool,
+) -> Generator[None, None, Nearest | None]:
+    budget = StepBudget(effort.node_steps, effort.all_steps, SearchCounts())
+    best: Nearest | None = None
     is_nearest = True
     for looked_at, (bound, name) in enumerate(bounds):
-        if best is not None and bound >= best.cost:
+        if best is not None and bound >= best.miss.cost:
             break
-        if looked_at >= _MOST_NODES or budget.left <= 0:
+        if looked_at >= effort.most_nodes or budget.left <= 0:
             is_nearest = False
             break
         yield
-        below = np.inf if best is None else best.cost
+        below = np.inf if best is None else best.miss.cost
+        change = moment.fleet.change_of(name)
         miss = yield from _miss_on(moment, name, budget, below, are_empty=are_empty)
-        best = miss or best
+        best = best if miss is None else Nearest(miss, change)
     if best is None or (is_nearest and budget.left > 0):
         return best
-    return replace(best, is_nearest=False)
+    return replace(best, miss=replace(best.miss, is_nearest=False))
 
 
 def _miss_on(
@@ -145,12 +189,13 @@ def _miss_on(
         seen = cards.at_zero_usage() if are_empty else cards
         if fit(seen, request, budget).placement.fits[0]:
             continue
+        # Before it yields: the node may be another by then.
+        devices = moment.devices_on(name, request.kind)
+        index_of = {device.device_uuid: device.index for device in devices}
         relief = yield from relief_steps(seen, request, 0, budget, below=below - cost)
         if relief is None:
             return None
         uuids = tuple(cards.device_uuid(each, 0) for each in relief.positions)
-        devices = moment.devices_on(name, request.kind)
-        index_of = {device.device_uuid: device.index for device in devices}
         counts_units = request.tells_cores_apart or any(
             each.cores_of_card for each in request.containers
         )

@@ -3,13 +3,11 @@
 import asyncio
 from pathlib import Path
 
-import orjson
 import pytest
 import yaml
 
 from extender.settings import HttpSettings, Part
-from extender.verbs.event_text import LONGEST, event_text
-from extender.verbs.explanation import Explanation, Outcome
+from extender.verbs.explanation import Explanation
 from extender.wire.views import decode_view
 from tests.builders import node, pod
 from tests.cli.command import EXAMPLE, PODS, gpu_extender, listed
@@ -123,22 +121,3 @@ def test_server_has_its_own_settings() -> None:
     outcome = gpu_extender(*asked, "--release", "never")
     assert outcome.code == 2
     assert "--release is not taken with --server" in outcome.complaint
-
-
-def test_event_text_has_no_names() -> None:
-    """Of nodes and cards; numbers, codes and phases instead."""
-    told = described("-f", TOO_LARGE, "--cluster", EXAMPLE)
-    text = event_text(told)
-    assert text.startswith("fits on 0 of 7 nodes by its devices: 3 CardInsufficientMem")
-    assert text.endswith("nearest miss: one card with 16384 MiB more")
-    assert told.outcome is Outcome.REFUSED
-    for view in told.nodes:
-        assert view.node not in text
-        assert not any(card.device_uuid in text for card in view.cards)
-
-
-def test_event_text_is_never_too_long() -> None:
-    """A pod's own texts may be."""
-    told = Explanation("a", "b", "u", Outcome.REFUSED, problem="é" * 2_000)  # type: ignore[arg-type]
-    assert len(event_text(told).encode()) <= LONGEST
-    assert orjson.dumps(event_text(told))

@@ -46,7 +46,8 @@ async def test_refused_pod_is_told(api: Api, cluster: Cluster) -> None:
     created = await cluster.submit(pod("p").app("a", gpu=1, gpumem=25 * GIB))
     (event,) = await events_of(api, created)
     note = (
-        "0/2 nodes fit: 2 CardInsufficientMemory; 2 would not even without other pods"
+        "0/2 nodes fit: 2 CardInsufficientMemory; 2 would not even without other pods; "
+        "would fit on one node if one card had 1024 MiB more"
     )
     assert (event["type"], event["reason"]) == ("Warning", "FailedGPUScheduling")
     assert event["note"] == note

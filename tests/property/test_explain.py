@@ -24,6 +24,7 @@ from extender.service import Extender
 from extender.state.events import NodeSeen, PodSeen, QuotaSeen
 from extender.verbs.explanation import Explanation, Outcome
 from extender.verbs.filter import FilterDecision
+from extender.verbs.missing import missing_text
 from extender.wire.extender_v1 import ExtenderArgs
 from extender.wire.pods import PodReader
 from extender.wire.views import decode_view, encode_view
@@ -146,6 +147,7 @@ def test_explain_is_filter_with_numbers(drawn: Drawn) -> None:
     check_codes(told)
     check_numbers(told)
     check_place(told, decision, drawn)
+    check_missing(told, drawn, names)
 
 
 def check_nodes(told: Explanation, decision: FilterDecision) -> None:
@@ -187,6 +189,24 @@ def check_numbers(told: Explanation) -> None:
             amounts = [each.amount for each in holder.returns]
             assert sum(amounts, NOTHING) == holder.held
             assert not any(NOTHING.exceeds(each) for each in amounts)
+
+
+def check_missing(told: Explanation, drawn: Drawn, names: tuple[NodeName, ...]) -> None:
+    """What its Event tells is the same, and names no node, card or pod."""
+    explainer = drawn.extender.explainer
+    before = drawn.extender.ledger.generation
+    missing = asyncio.run(explainer.missing(drawn.pod, names))
+    assert drawn.extender.ledger.generation == before
+    if told.outcome is Outcome.FITS:
+        assert missing is None
+        return
+    assert missing is not None
+    assert (missing.quota, missing.nearest) == (told.quota, told.nearest)
+    text = missing_text(missing)
+    event(text.partition(" if ")[0])
+    assert bool(text) is bool(told.quota or told.nearest)
+    cards = [card.device_uuid for view in told.nodes for card in view.cards]
+    assert not {*names, *cards, "coming"}.intersection(text.split())
 
 
 def check_place(told: Explanation, decision: FilterDecision, drawn: Drawn) -> None:

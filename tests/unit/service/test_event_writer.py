@@ -1,5 +1,6 @@
 """Events: one series a pod and reason, one write a minute a pod, a bounded rate."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, cast
@@ -8,7 +9,7 @@ import pytest
 
 from extender.core.kind_set import Kinds
 from extender.core.kinds import NVIDIA
-from extender.core.names import PodUID
+from extender.core.names import NodeName, PodUID
 from extender.core.pod import Pod
 from extender.embedded.cluster import EmbeddedCluster
 from extender.observe.pod_events import (
@@ -25,6 +26,8 @@ from tests.builders import Json, pod
 MEMORY: Final = refused_event({"CardInsufficientMemory": 7}, {})
 MIXED: Final = refused_event({"CardInsufficientMemory": 6, "NodeLocked": 1}, {})
 LOCKED: Final = cast("PodEvent", bind_event(BindRefusal.NODE_LOCKED))
+NODES: Final = (NodeName("n1"), NodeName("n2"))
+SHORT: Final = "would fit on one node if 2048 MiB more were free on one card"
 READER: Final = PodReader(Kinds([NVIDIA]))
 
 
@@ -36,17 +39,31 @@ class Told:
     now: float = 0.0
     pods: dict[PodUID, Pod] = field(default_factory=dict)
     cluster: EmbeddedCluster = field(default_factory=lambda: EmbeddedCluster(READER))
+    looked_at: list[tuple[str, Sequence[NodeName]]] = field(default_factory=list)
+    missing: str | None = ""
+    meanwhile: Callable[[], None] = lambda: None
     writer: EventWriter = field(init=False)
 
     def __post_init__(self) -> None:
         self.writer = EventWriter(
             cluster=self.cluster,
             pod_of=self.pods.get,
+            look_for=self.look_for,
             reporter="gpu-extender_1",
             settings=self.settings,
             unix_seconds=lambda: 1_700_000_000 + self.now,
             monotonic=lambda: self.now,
         )
+
+    async def look_for(self, pod: Pod, node_names: Sequence[NodeName]) -> str | None:
+        """Tell what a test says is missing, after what it says happens meanwhile."""
+        self.looked_at.append((pod.name, node_names))
+        self.meanwhile()
+        return self.missing
+
+    def refuse(self, uid: PodUID, event: PodEvent = MEMORY) -> None:
+        """Have filter refuse a pod."""
+        self.writer.note(uid, event, NODES)
 
     def waiting(self, name: str) -> PodUID:
         """Have an unbound pod."""
@@ -192,3 +209,131 @@ async def test_expired_event_is_written_anew(lost: str) -> None:
     assert now["series"]["count"] == 3
     assert (now["metadata"]["name"] == event["metadata"]["name"]) is (lost == "kept")
     assert told.writer.failed == (lost == "expired")
+
+
+async def test_what_is_missing_ends_the_text() -> None:
+    """It is looked for on the nodes that were asked about, and written at once."""
+    told = Told(missing=SHORT)
+    told.refuse(told.waiting("p"))
+    (event,) = await told.write()
+    assert event["note"] == f"{MEMORY.note}; {SHORT}"
+    assert told.looked_at == [("p", NODES)]
+
+
+async def test_eight_pods_wait_and_one_a_second_is_looked_at() -> None:
+    """All others are told without it, right away."""
+    told = Told(missing=SHORT)
+    for number in range(20):
+        told.refuse(told.waiting(f"p{number}"))
+    events = await told.write()
+    assert len(told.looked_at) == 1
+    assert len(events) == 20 - 7
+    assert [event["note"].endswith(SHORT) for event in events] == [True] + [False] * 12
+    for second in range(2, 9):
+        events = await told.write(after=1)
+        assert len(told.looked_at) == second
+    assert [name for name, _ in told.looked_at] == [f"p{each}" for each in range(8)]
+    assert sum(event["note"].endswith(SHORT) for event in events) == 8
+    assert len(events) == 20
+    await told.write(after=1)
+    assert len(told.looked_at) == 8
+
+
+async def test_text_is_counted_up_only_while_it_is_so() -> None:
+    """The same once more is a series; another amount is another Event."""
+    told = Told(missing=SHORT)
+    uid = told.waiting("p")
+    told.refuse(uid)
+    await told.write()
+    told.refuse(uid)
+    (series,) = await told.write(after=60)
+    assert series["series"]["count"] == 2
+    told.missing = SHORT.replace("2048", "512")
+    told.refuse(uid)
+    _, other = await told.write(after=60)
+    assert other["note"].endswith("512 MiB more were free on one card")
+    assert "series" not in other
+    assert len(told.looked_at) == 3
+
+
+async def test_text_is_not_counted_up_unseen() -> None:
+    """Where there was no turn to look: after the next refusal."""
+    told = Told(EventSettings(most_looked_for=1), missing=SHORT)
+    uid, other = told.waiting("p"), told.waiting("other")
+    told.refuse(uid)
+    (event,) = await told.write()
+    told.refuse(other)
+    told.refuse(uid)
+    told.writer._line.leave(uid)
+    assert event in await told.write(after=61)
+    told.refuse(uid)
+    events = await told.write(after=1)
+    assert [each.get("series", {}).get("count") for each in events] == [3, None]
+
+
+async def test_pod_that_lacks_nothing_any_more_is_told_nothing() -> None:
+    """kube-scheduler is about to ask again; what happened is not lost."""
+    told = Told(missing=None)
+    uid = told.waiting("p")
+    told.refuse(uid)
+    assert await told.write() == []
+    assert await told.write(after=120) == []
+    told.missing = SHORT
+    told.refuse(uid)
+    (event,) = await told.write(after=1)
+    assert event["series"]["count"] == 2
+
+
+async def test_pod_that_is_placed_meanwhile_is_told_nothing() -> None:
+    """It was bound, or is gone, while it was looked at."""
+    for left in (None, pod("p").app("a", gpu=1).on("n1").build()):
+        told = Told(missing=SHORT)
+        uid = told.waiting("p")
+
+        def leave(
+            told: Told = told, uid: PodUID = uid, left: Json | None = left
+        ) -> None:
+            told.pods.pop(uid)
+            if left is not None:
+                told.pods[uid] = READER.read(left)
+
+        told.meanwhile = leave
+        told.refuse(uid)
+        assert await told.write() == []
+        assert await told.write(after=60) == []
+        assert len(told.writer._line) == 0
+
+
+async def test_other_refusal_meanwhile_is_looked_at_anew() -> None:
+    """What was found belongs to reasons that are not those of the text."""
+    told = Told(missing=SHORT)
+    uid = told.waiting("p")
+    told.meanwhile = lambda: told.refuse(uid, MIXED)
+    told.refuse(uid)
+    assert await told.write() == []
+    told.meanwhile = lambda: None
+    (event,) = await told.write(after=1)
+    assert event["note"] == f"{MIXED.note}; {SHORT}"
+
+
+async def test_other_reasons_do_not_wait_for_a_look() -> None:
+    """A bind that failed is told though the refusal waits."""
+    told = Told(EventSettings(looks_per_second=0.001), missing=SHORT)
+    first, second = told.waiting("first"), told.waiting("second")
+    told.refuse(first)
+    told.refuse(second)
+    told.writer.note(second, LOCKED)
+    events = await told.write()
+    assert [event["reason"] for event in events] == [MEMORY.reason, LOCKED.reason]
+
+
+async def test_unknown_pods_do_not_keep_others_out_of_the_line() -> None:
+    """Who asks is not checked."""
+    told = Told(missing=SHORT)
+    for number in range(20):
+        told.refuse(PodUID(f"nobody-{number}"))
+    told.refuse(told.waiting("p"))
+    (event,) = await told.write()
+    assert event["note"].endswith(SHORT)
+    assert await told.write(after=31) == [event]
+    assert len(told.writer._line) == 0
