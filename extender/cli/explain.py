@@ -78,7 +78,7 @@ def explain(
             raise click.UsageError("-n goes with a pod's name; -f has its own")
         question = _of_manifest(one_pod(file), wanted)
     else:
-        question = _of_name(*_full_name(pod or "", namespace, source), wanted)
+        question = _of_name(*full_name(pod or "", namespace, source), wanted)
     told, origin = source.ask(question)
     if output.is_table:
         print_explanation(
@@ -90,7 +90,13 @@ def explain(
         sys.exit(1)
 
 
-def _full_name(pod: str, namespace: str | None, source: Source) -> tuple[str, str]:
+def full_name(pod: str, namespace: str | None, source: Source) -> tuple[str, str]:
+    """Tell which pod is meant, by namespace and name.
+
+    Raises:
+        SettingsError: The namespace is that of a kubeconfig that cannot be used.
+        click.UsageError: Two namespaces are named.
+    """
     before, slash, name = pod.rpartition("/")
     if not slash:
         return namespace or source.namespace(), pod

@@ -18,9 +18,11 @@ from extender.cli.explain import explain
 from extender.cli.health import health
 from extender.cli.inspect import inspect
 from extender.cli.quota import quota
+from extender.cli.replay import replay
 from extender.cli.schedule import schedule
 from extender.cli.serve import serve
 from extender.cli.shadow_report import shadow_report_command
+from extender.cli.snapshot import snapshot
 from extender.cli.terminal import printable
 from extender.cli.what_if import what_if
 from extender.errors import ExtenderError
@@ -85,7 +87,17 @@ def _renamed(command: click.Command) -> click.Command:
     return renamed
 
 
-for _each in (explain, inspect, what_if, doctor, quota, charge, schedule):
+for _each in (
+    explain,
+    inspect,
+    what_if,
+    doctor,
+    quota,
+    charge,
+    schedule,
+    snapshot,
+    replay,
+):
     cli.add_command(_each)
     plugin.add_command(_renamed(_each))
 for _each in (

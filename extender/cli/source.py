@@ -47,6 +47,7 @@ from extender.verbs.diagnosis import LockRelease
 from extender.verbs.doctor.examination import Fixed
 from extender.verbs.origin import Origin, OriginKind
 from extender.wire.doctor import encode_releases
+from extender.wire.objects import JsonObject
 from extender.wire.views import decode_view
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -75,12 +76,14 @@ class Question(Generic[_View]):
         answer: Computes it from a cluster in this process.
         path: Of the route by which a running extender answers the same.
         body: To be posted there; None where the route is read.
+        decode: Reads that answer; None for a view's own way.
     """
 
     view: type[_View]
     answer: Callable[[Extender], _View]
     path: str
     body: bytes | None = None
+    decode: Callable[[JsonObject], _View] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,8 @@ class Source:
         with progress(f"{self.server.url} is asked"):
             answer = self.server.ask(question.path, question.body)
         origin = Origin(OriginKind.EXTENDER, (self.server.url,))
+        if question.decode is not None:
+            return question.decode(answer), origin
         return decode_view(question.view, answer), origin
 
     def release(self, releases: Sequence[LockRelease]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Final
 
 from extender.core.arrays import Int64s
@@ -47,6 +48,7 @@ from extender.service.nominated import NominatedRoom
 from extender.service.planner import Planner
 from extender.service.quota_admitter import QuotaAdmitter
 from extender.service.quota_turns import QuotaTurns
+from extender.service.snapshots import Snapshots
 from extender.service.waker import Waker
 from extender.settings import Settings
 from extender.state.audit import Difference
@@ -60,8 +62,9 @@ from extender.state.events import (
 )
 from extender.state.ledger import Ledger
 from extender.verbs.bind import choose_devices
+from extender.verbs.decision import Circumstances, filtered
 from extender.verbs.exact import Mode
-from extender.verbs.filter import FilterDecision, Refusals, filter_nodes
+from extender.verbs.filter import FilterDecision, Refusals
 from extender.verbs.missing import missing_text
 from extender.verbs.nominations import expected_holding
 from extender.verbs.prioritize import score_nodes
@@ -183,6 +186,14 @@ class Extender:
             kinds=lambda: self.reader.kinds,
             settings=settings.bind,
             unix_seconds=unix_seconds,
+        )
+        self.snapshots = Snapshots(
+            ledger=self._ledger,
+            nominated=self._nominated,
+            kinds=lambda: self.reader.kinds,
+            given=self._circumstances,
+            unix_seconds=unix_seconds,
+            version=version("gpu-extender"),
         )
         self.planner = Planner(
             self._ledger, self._nominated, self._with_problem, monotonic
@@ -333,14 +344,22 @@ class Extender:
         node_names: Sequence[NodeName],
         beside: Sequence[Holding] = (),
     ) -> FilterDecision:
-        own = self._ledger.holding(pod.uid)
         held = [*self._nominated.held_against(pod, fleet), *beside]
-        rooms = self._ledger.quota_rooms(pod)
-        decision = filter_nodes(fleet, pod, node_names, own, held, rooms=rooms)
-        if pod.asks_for_devices:
-            stuck = {node_name for node_name, uid in self._stuck() if uid != pod.uid}
-            decision.refuse(stuck, Reason.NODE_LOCKED)
-        return decision
+        stuck = list(self._stuck())
+        return filtered(self._ledger, pod, node_names, held, fleet=fleet, stuck=stuck)
+
+    def _circumstances(self, pod: Pod) -> Circumstances:
+        """Give what a pod's decision goes by besides the ledger."""
+        expected: dict[PodUID, Holding] = {}
+        if self._exact is not None:
+            expected = self._exact.expected(pod.uid)
+        return Circumstances(
+            tuple(self._stuck()),
+            self._locks.binds_at(),
+            tuple(expected.values()),
+            Mode.SCORED if self._exact is None else Mode.EXACT,
+            self._burst,
+        )
 
     def _place_of(
         self, pod: Pod, node_names: Sequence[NodeName], beside: Sequence[Holding]

@@ -7,6 +7,7 @@ from extender.core.names import NodeName, PodUID
 from extender.core.node import Node
 from extender.core.pod import Pod
 from extender.core.quota_room import Quota
+from extender.state.holdings import Reservation, Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,15 @@ class Relisted:
 
     Also a UID that was gone, such as after the API was restored from a backup.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A pod as another ledger had it, with what it counted for there."""
+
+    pod: Pod
+    standing: Standing
+    reservation: Reservation | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,7 @@ Event = (
     | PodSeen
     | PodGone
     | Relisted
+    | Remembered
     | ListTaken
     | QuotaSeen
     | QuotaGone

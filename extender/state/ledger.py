@@ -23,6 +23,7 @@ from extender.state.events import (
     QuotaSeen,
     Recount,
     Relisted,
+    Remembered,
     Reserved,
     Synced,
     Unreserved,
@@ -111,10 +112,14 @@ class Ledger(LedgerView):
                 self._unreserve(pod_uid)
             case ListTaken():
                 pass
-            case Expected() | Lapsed() | Relisted() | Synced() | Recount():
+            case (
+                Expected() | Lapsed() | Relisted() | Remembered() | Synced() | Recount()
+            ):
                 self._turn(event)
 
-    def _turn(self, event: Expected | Lapsed | Relisted | Synced | Recount) -> None:
+    def _turn(
+        self, event: Expected | Lapsed | Relisted | Remembered | Synced | Recount
+    ) -> None:
         match event:
             case Expected(pod, until):
                 if pod.uid not in self._pods and pod.uid not in self._gone:
@@ -123,6 +128,10 @@ class Ledger(LedgerView):
                 self._admissions.lapse(now)
             case Relisted():
                 self._gone.clear()
+            case Remembered(pod, standing, reservation):
+                if reservation is not None:
+                    self._reservations[pod.uid] = reservation
+                self._restate(pod, standing)
             case Synced():
                 self._is_synced = True
             case Recount():
@@ -157,9 +166,10 @@ class Ledger(LedgerView):
         if pod.node_name is not None:
             self._reservations.pop(pod.uid, None)
 
-    def _restate(self, pod: Pod) -> None:
+    def _restate(self, pod: Pod, remembered: Standing | None = None) -> None:
         before = self._standings.get(pod.uid)
-        standing = self._standing_of(pod)
+        reservation = self._reservations.get(pod.uid)
+        standing = standing_of(pod, reservation, remembered or before)
         self._phase_counts.note(before, standing)
         self._count_quota(pod, standing)
         self._pods[pod.uid] = pod

@@ -27,6 +27,7 @@ from extender.web.inspect import add_inspect
 from extender.web.local import check_local
 from extender.web.request_ids import give_ids
 from extender.web.shadow import add_shadow
+from extender.web.snapshot import add_snapshot
 from extender.web.status_page import add_ui
 from extender.web.webhook import add_webhook
 from extender.web.what_if import add_what_if
@@ -113,6 +114,7 @@ def _add_metrics(app: web.Application, settings: HttpSettings) -> None:
     add_inspect(app, app[EXTENDER])
     add_doctor(app, app[EXTENDER], settings.pod_limit_bytes)
     add_what_if(app, app[EXTENDER], settings.pod_limit_bytes)
+    add_snapshot(app, app[EXTENDER], settings.pod_limit_bytes)
     add_ui(app, app[EXTENDER])
 
 

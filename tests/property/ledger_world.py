@@ -32,6 +32,7 @@ from extender.state.events import (
     QuotaSeen,
     Recount,
     Relisted,
+    Remembered,
     Reserved,
     Synced,
     Unreserved,
@@ -93,7 +94,7 @@ class World:
                 self._reserve(pod, node_name, rows)
             case Unreserved(pod_uid):
                 self._give_back(pod_uid)
-            case Relisted() | ListTaken() | Synced() | Recount():
+            case Relisted() | ListTaken() | Synced() | Recount() | Remembered():
                 self._turn(event)
             case QuotaSeen() | QuotaGone():
                 self._take_quota(event)
@@ -120,7 +121,10 @@ class World:
         }
         return shown | (self.expected.keys() - self.pods.keys())
 
-    def _turn(self, event: Relisted | ListTaken | Synced | Recount) -> None:
+    def _turn(
+        self, event: Relisted | ListTaken | Synced | Recount | Remembered
+    ) -> None:
+        assert not isinstance(event, Remembered), "no cluster tells what a ledger had"
         if isinstance(event, Relisted):
             self.gone.clear()
         elif isinstance(event, Synced):

@@ -143,6 +143,12 @@ ROUTES: Final[dict[str, Route]] = {
         POSTED | {415},
         [{"releases": [{"node": "n1", "value": "x"}]}, {"releases": []}],
     ),
+    "GET /snapshot/{namespace}/{name}": Route(Part.METRICS, READ | {404}),
+    "POST /snapshot": Route(
+        Part.METRICS,
+        POSTED,
+        [ASKING.build(), BOUND.build(), pod("plain").app("a").build()],
+    ),
     "POST /what-if": Route(
         Part.METRICS,
         POSTED | {404},
