@@ -189,7 +189,9 @@ def _wait_until_it_reads(process_id: int) -> None:
         assert time.monotonic() < until
 
 
-@pytest.mark.parametrize("name", sorted({*SHOWS} - {"check-config", "charge", "replay"}))
+@pytest.mark.parametrize(
+    "name", sorted({*SHOWS} - {"check-config", "charge", "replay"})
+)
 def test_file_that_is_missing_is_one_line(name: str, tmp_path: Path) -> None:
     """It names the file, and the code is that of input that cannot be used."""
     missing = str(tmp_path / "missing.yaml")
@@ -202,7 +204,7 @@ def test_file_that_is_missing_is_one_line(name: str, tmp_path: Path) -> None:
 
 def test_command_that_is_misspelt_is_suggested() -> None:
     """The next step is in the message."""
-    assert "Did you mean 'explain'?" in gpu_extender("explan").complaint
+    assert "Did you mean 'inspect'?" in gpu_extender("inspec").complaint
 
 
 def _run(name: str, *arguments: str, **added: str) -> str:

@@ -79,12 +79,12 @@ def test_trace_tells_each_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "expected JSON"),
-        (b"{}", "snapshot.format is null"),
-        (b"[]", "snapshot is []"),
-        (b'{"snapshot": {"format": 2}}', "snapshot.format is 2, expected 1: a file of"),
+        (b"", "is not JSON"),
+        (b"{}", "snapshot.format: missing or null"),
+        (b"[]", "snapshot: a list is not an object"),
+        (b'{"snapshot": {"format": 2}}', "snapshot.format: 2 is not 1: a file of"),
         (b'{"snapshot": {"format": 1}}', "snapshot.decision"),
-        (packed(b"{}")[:-9], "expected gzip"),
+        (packed(b"{}")[:-9], "what is damaged is not gzip"),
     ],
 )
 def test_file_that_is_none_is_named(
