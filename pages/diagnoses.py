@@ -4,6 +4,7 @@ from typing import Final
 
 from extender.verbs.diagnosis import Severity
 from extender.verbs.doctor.catalogue import CATALOGUE
+from extender.verbs.installation.catalogue import INSTALLATION_CATALOGUE
 from pages.markdown import code, page, table
 
 _INTRODUCTION: Final = """\
@@ -22,11 +23,23 @@ def diagnoses_page() -> str:
         ("severity", "means"),
         [(code(each.value), _MEANING[each]) for each in Severity],
     )
-    troubles = table(
-        ("code", "severity", "means", "what to do"),
-        [
-            (code(each.code), each.severity.value, each.meaning, each.remedy)
-            for each in CATALOGUE
-        ],
+    heads = ("code", "severity", "means", "what to do")
+    of_state, of_installation = (
+        table(
+            heads,
+            [
+                (code(each.code), each.severity.value, each.meaning, each.remedy)
+                for each in catalogue
+            ],
+        )
+        for catalogue in (CATALOGUE, INSTALLATION_CATALOGUE)
     )
-    return page("What the doctor finds", _INTRODUCTION, severities, troubles)
+    return page(
+        "What the doctor finds",
+        _INTRODUCTION,
+        severities,
+        "## In the state",
+        of_state,
+        "## In the installation",
+        of_installation,
+    )

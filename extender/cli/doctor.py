@@ -2,16 +2,21 @@
 
 import asyncio
 import sys
+from pathlib import Path
 from typing import Final
 
 import click
 
 from extender.cli.diagnosed import print_examination
+from extender.cli.installed import examine_installation
+from extender.cli.progress import progress
 from extender.cli.source import Question, Source, source_options
 from extender.cli.terminal import printable
 from extender.cli.views import Output, echo_view, output_option
 from extender.verbs.diagnosis import LockRelease, Severity
 from extender.verbs.doctor.examination import Examination
+from extender.verbs.installation.demand import demand_of
+from extender.verbs.origin import Origin
 
 EXIT_FOUND: Final = 1
 EXIT_NOT_WHOLE: Final = 2
@@ -34,10 +39,28 @@ _QUESTION: Final = Question(
 @click.option(
     "--yes", "is_agreed", is_flag=True, help="With --fix: do not ask before it."
 )
+@click.option(
+    "--scheduler-config",
+    "scheduler_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="kube-scheduler's KubeSchedulerConfiguration; - is standard input. Without "
+    "it, with --kubeconfig, the one of the Deployment is looked at.",
+)
 @source_options
 @output_option
-def doctor(*, is_to_fix: bool, is_agreed: bool, source: Source, output: Output) -> None:
+def doctor(
+    *,
+    is_to_fix: bool,
+    is_agreed: bool,
+    scheduler_file: Path | None,
+    source: Source,
+    output: Output,
+) -> None:
     """Find what is wrong: locks, allocations, cards, plugins, quotas, totals.
+
+    With --kubeconfig, the installation is looked at, too: kube-scheduler's
+    configuration and version, webhooks, guards, certificates.
 
     Each trouble is told with what shows it and what to do. Nothing is written without
     --fix.
@@ -56,7 +79,7 @@ def doctor(*, is_to_fix: bool, is_agreed: bool, source: Source, output: Output) 
         raise click.UsageError("--yes goes with --fix")
     if is_to_fix and not is_agreed and not sys.stdin.isatty():
         raise click.UsageError("--fix asks before it does anything; else give --yes")
-    found, origin = source.ask(_QUESTION)
+    found, origin = _examined(source, scheduler_file)
     if output.is_table:
         print_examination(
             output.console(), found, origin, is_wide=output is Output.WIDE
@@ -67,6 +90,27 @@ def doctor(*, is_to_fix: bool, is_agreed: bool, source: Source, output: Output) 
         fixes = [each.fix for each in found.diagnoses if each.fix is not None]
         _fix(source, fixes, is_agreed=is_agreed)
     sys.exit(_exit_code(found))
+
+
+def _examined(
+    source: Source, scheduler_file: Path | None
+) -> tuple[Examination, Origin]:
+    """Examine the state, and the installation as far as there is one to look at."""
+    if source.server is not None:
+        if scheduler_file is not None:
+            raise click.UsageError("--scheduler-config goes with another source")
+        return source.ask(_QUESTION)
+    world = source.world()
+    extender = world.extender
+    with progress("the state and the installation are examined"):
+        whole = examine_installation(
+            asyncio.run(extender.doctor.examine()),
+            demand_of(extender.ledger, extender.reader.kinds),
+            kubeconfig=source.kubeconfig,
+            context=source.context,
+            scheduler_file=scheduler_file,
+        )
+    return whole, world.origin
 
 
 def _fix(source: Source, fixes: list[LockRelease], *, is_agreed: bool) -> None:

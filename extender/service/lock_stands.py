@@ -98,7 +98,14 @@ class LockStands:
             pods: Those that may own one.
             unix_seconds: Now.
         """
-        by_name = {(pod.namespace, pod.name): pod for pod in pods}
+        owners = map(decode_lock, [stand.value for stand in self._stands.values()])
+        wanted = {(each.namespace, each.name) for each in owners if each is not None}
+        # Of tens of thousands of pods, and only where there is a lock.
+        by_name = {
+            (pod.namespace, pod.name): pod
+            for pod in (pods if wanted else ())
+            if (pod.namespace, pod.name) in wanted
+        }
         now = self._monotonic()
         own = self.own.standing()
         for node_name in {**self._stands, **own}:
