@@ -20,7 +20,7 @@ class BoardPage:
     )
     """Cards, number of pods, and problems, by name."""
     pods: dict[int, tuple[Any, ...]] = field(default_factory=dict)
-    """Namespace, name, node, standing, problem, reasons, by number."""
+    """Namespace, name, node, standing, problem, reasons, any cause, by number."""
     revision: str = ""
 
     def take(self, body: bytes) -> None:
@@ -64,9 +64,14 @@ class BoardPage:
                 pods["standings"][pods["standing"][row]],
                 pods["problem"].get(str(row), ""),
                 tuple((reasons[code], count) for code, count in refused),
+                *(pods["causes"][cause] for cause in _one(pods["cause"], row)),
             )
 
     @property
     def shown(self) -> tuple[dict[str, Any], Counter[tuple[Any, ...]]]:
         """All that a person sees; the numbers of pods are the page's own."""
         return self.nodes, Counter(self.pods.values())
+
+
+def _one(column: Any, row: int) -> list[int]:  # noqa: ANN401
+    return [column[str(row)]] if str(row) in column else []

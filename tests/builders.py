@@ -160,10 +160,16 @@ class PodBuilder:
         return self._show(name, {"terminated": terminated}, restarts)
 
     def condition(
-        self, kind: str, *, status: bool | str, since: str | None = CREATED_AT
+        self,
+        kind: str,
+        *,
+        status: bool | str,
+        since: str | None = CREATED_AT,
+        **more: str,
     ) -> Self:
         """Show a condition in place of an earlier one of its type."""
         shown: Json = {"type": kind, "status": str(status), "lastProbeTime": None}
+        shown.update(more)
         if since is not None:
             shown["lastTransitionTime"] = since
         others = tuple(other for other in self.conditions if other["type"] != kind)

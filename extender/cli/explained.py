@@ -15,6 +15,7 @@ from extender.verbs.amounts import amount_text, relief_text
 from extender.verbs.explanation import (
     CardRelief,
     CardView,
+    Cause,
     ContainerAsk,
     Explanation,
     HeldCard,
@@ -55,6 +56,7 @@ def print_explanation(
     )
     if is_wide:
         console.print(printable(f"  from {origin}"), soft_wrap=True)
+    print_cause(console, told.cause)
     _print_problems(console, told)
     print_asks(console, told.asks, told.phases)
     _print_quota(console, told)
@@ -70,6 +72,13 @@ def print_explanation(
         _print_node(console, view, is_wide=is_wide)
     if not told.is_of_one_moment:
         console.print("  the cluster changed meanwhile: details may be newer")
+
+
+def print_cause(console: Console, cause: Cause | None) -> None:
+    """Print why a pod waits, and what to do."""
+    if cause is not None:
+        for word, text in (("cause", cause.text), ("note", cause.note)):
+            console.print(printable(f"  {word}: {text}"), soft_wrap=True)
 
 
 def _print_quota(console: Console, told: Explanation) -> None:

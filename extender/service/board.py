@@ -111,10 +111,14 @@ class Board:
             for name, row in board_nodes(self._ledger, self._kinds(), chunk):
                 has_changed |= self._put_node(name, row, number)
             yield
+        yield from self._refusals.look_steps(uids)
         for start in range(0, len(uids), _PODS_A_STEP):
             for pod_uid in uids[start : start + _PODS_A_STEP]:
                 row_of_pod = board_pod(
-                    self._ledger, pod_uid, self._refusals.of(pod_uid)
+                    self._ledger,
+                    pod_uid,
+                    self._refusals.of(pod_uid),
+                    self._refusals.cause_of(pod_uid),
                 )
                 has_changed |= self._put_pod(pod_uid, row_of_pod, number)
             yield

@@ -322,7 +322,7 @@ class Extender:
         asks = pod.asks_for_devices and pod.request_problem is None
         if asks and not decision.fitting:
             self._waker.refused(pod, [*decision.failed, *decision.unresolvable])
-            self.last_refusals.note(pod.uid, refusals.failed + refusals.unresolvable)
+            self.last_refusals.note(pod.uid, refusals)
             self._expect_nowhere(pod.uid)
             return decision, refusals
         self.last_refusals.drop(pod.uid)

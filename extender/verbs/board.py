@@ -75,6 +75,7 @@ class BoardPod(NamedTuple):
             waits; "unusable" where its request cannot be granted anywhere.
         problem: What is wrong with its request; empty where nothing is.
         refused_by: Codes of its latest refusal, each with the number of nodes.
+        cause: What they come to; empty where that is not known yet.
     """
 
     namespace: str
@@ -83,6 +84,7 @@ class BoardPod(NamedTuple):
     standing: str
     problem: str
     refused_by: tuple[tuple[str, int], ...]
+    cause: str = ""
 
 
 WAITING = "waiting"
@@ -127,7 +129,10 @@ def _is_shown(ledger: LedgerView, name: NodeName) -> bool:
 
 
 def board_pod(
-    ledger: LedgerView, pod_uid: PodUID, refused_by: tuple[tuple[str, int], ...]
+    ledger: LedgerView,
+    pod_uid: PodUID,
+    refused_by: tuple[tuple[str, int], ...],
+    cause: str = "",
 ) -> BoardPod | None:
     """Give the row of a pod; None where it neither holds nor wants anything.
 
@@ -135,6 +140,7 @@ def board_pod(
         ledger: The state.
         pod_uid: Of any pod.
         refused_by: Codes of its latest refusal, each with the number of nodes.
+        cause: What they come to.
     """
     pod = ledger.pods.get(pod_uid)
     if pod is None:
@@ -147,7 +153,7 @@ def board_pod(
         why = standing.footing
         return BoardPod(pod.namespace, pod.name, pod.node_name, why.value, "", ())
     if pod.waits_for_devices:
-        return BoardPod(pod.namespace, pod.name, None, WAITING, "", refused_by)
+        return BoardPod(pod.namespace, pod.name, None, WAITING, "", refused_by, cause)
     if _is_refused_everywhere(pod):
         problem = pod.request_problem or ""
         return BoardPod(pod.namespace, pod.name, None, UNUSABLE, problem, ())

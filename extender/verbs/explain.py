@@ -14,6 +14,7 @@ from extender.core.node import Node
 from extender.core.pod import Pod
 from extender.core.pod_status import PodStatus
 from extender.state.holdings import Footing, Standing
+from extender.verbs.causes import cause_elsewhere, cause_steps
 from extender.verbs.explanation import (
     Explanation,
     NodeGroup,
@@ -125,11 +126,13 @@ def explain_steps(
         yield
         nodes.append(node_view(moment, name))
     told = replace(begun, groups=groups, nodes=tuple(nodes))
-    if pod.request_problem is not None:
-        return told
     yield
     if decision.fitting:
-        return replace(told, place=place_of(moment))
+        return replace(told, place=place_of(moment), cause=cause_elsewhere(pod))
+    why = yield from cause_steps(moment.ledger, pod, decision.count_refusals())
+    told = replace(told, cause=why)
+    if pod.request_problem is not None:
+        return told
     missing = yield from missing_steps(moment, costs)
     if missing.quota:
         otherwise = filter_nodes(

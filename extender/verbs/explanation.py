@@ -31,6 +31,52 @@ class Outcome(StrEnum):
     NO_DEVICES = "asks for no device"
 
 
+class CauseKind(StrEnum):
+    """What stands in the way of a pod that waits."""
+
+    BAD_REQUEST = "bad request"
+    TOO_LARGE = "too large"
+    NO_PROFILE = "no profile"
+    TOO_MANY_CARDS = "too many cards"
+    WRONG_MODEL = "wrong model"
+    WRONG_MODE = "wrong mode"
+    NO_SUCH_CARD = "no such card"
+    NO_CARDS = "no cards"
+    NOT_SELECTED = "nodes not selected"
+    OUT_OF_SERVICE = "out of service"
+    SILENT_PLUGIN = "silent plugin"
+    UNREADABLE = "unreadable"
+    HELD = "held by others"
+    SCATTERED = "scattered"
+    SLOTS = "slots used up"
+    DEVICE_IDS = "device ids used up"
+    ALONE = "wants to be alone"
+    KEPT_OUT = "kept out"
+    COMPANY = "other company"
+    NO_INSTANCE = "no instance"
+    TOGETHER = "not together"
+    QUOTA = "quota"
+    QUOTA_UNREADABLE = "quota unreadable"
+    LOCKED = "locked"
+    UNDECIDED = "undecided"
+    ELSEWHERE = "elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a pod waits.
+
+    Attributes:
+        kind: In a word.
+        text: In a sentence.
+        note: What to do.
+    """
+
+    kind: CauseKind
+    text: str
+    note: str
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerAsk:
     """What one container asks of one kind of device.
@@ -391,6 +437,7 @@ class Explanation:
         uid: Empty for a manifest that has none.
         outcome: What becomes of it.
         node: Where it is bound or reserved; None elsewhere.
+        cause: Why it waits; None where it does not, or that is not known.
         problem: What is wrong with its request, or with its allocation.
         warnings: Settings of it that were read as the default.
         asks: What its containers ask for.
@@ -415,6 +462,7 @@ class Explanation:
     uid: PodUID
     outcome: Outcome
     node: NodeName | None = None
+    cause: Cause | None = None
     problem: str | None = None
     warnings: tuple[str, ...] = ()
     asks: tuple[ContainerAsk, ...] = ()

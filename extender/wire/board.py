@@ -92,7 +92,7 @@ def _pods(
     reasons: "_Table[str]",
     places: "_Table[str]",
 ) -> JsonObject:
-    namespaces, standings = _Table[str](), _Table[str]()
+    namespaces, standings, causes = _Table[str](), _Table[str](), _Table[str]()
     there = [(number, row) for number, row in rows if row is not None]
     return {
         "gone": [number for number, row in rows if row is None],
@@ -110,6 +110,12 @@ def _pods(
                 for _, row in there
             ]
         ),
+        "cause": {
+            str(place): causes.place(row.cause)
+            for place, (_, row) in enumerate(there)
+            if row.cause
+        },
+        "causes": causes.entries,
         "namespaces": namespaces.entries,
         "standings": standings.entries,
     }

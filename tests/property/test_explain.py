@@ -148,6 +148,8 @@ def test_explain_is_filter_with_numbers(drawn: Drawn) -> None:
     check_numbers(told)
     check_place(told, decision, drawn)
     check_missing(told, drawn, names)
+    assert (told.cause is None) is (told.outcome is Outcome.FITS)
+    event(f"cause: {told.cause and told.cause.kind}")
 
 
 def check_nodes(told: Explanation, decision: FilterDecision) -> None:

@@ -259,7 +259,11 @@ async def test_changes_are_told(serve: Serve) -> None:
             page.take(data)
             assert (name, revision) == ("rows", page.revision)
         assert [*page.pods.values()] == [
-            ("default", "p", None, "waiting", "", (("CardInsufficientMemory", 1),))
+            (
+                *("default", "p", None, "waiting", ""),
+                (("CardInsufficientMemory", 1),),
+                "it asks for more than any card has that it may use",
+            )
         ]
         small = pod("small").app("a", gpu=1, gpumem=4_000)
         await scheduler.add(small)

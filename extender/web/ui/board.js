@@ -8,7 +8,7 @@ export class Board {
   constructor() {
     /** By name: {name, pods, problems, cards, models, closed, words}. */
     this.nodes = new Map();
-    /** By number: {namespace, name, place, standing, problem, refusedBy}. */
+    /** By number: {namespace, name, place, standing, problem, cause, refusedBy}. */
     this.pods = new Map();
     /** Numbers of the pods at each place. */
     this.podsAt = new Map();
@@ -65,6 +65,7 @@ export class Board {
       this.pods.set(number, {
         namespace: pods.namespaces[pods.namespace[row]], name: pods.name[row], place,
         standing: pods.standings[pods.standing[row]], problem: pods.problem[row] ?? "",
+        cause: pods.causes[pods.cause[row]] ?? "",
         refusedBy: (pods.refused_by[row] ?? []).map(([code, count]) => [reasons[code], count]),
       });
       if (place === null) return;

@@ -147,6 +147,8 @@ function whyParts(why) {
   ]);
   return [
     make("h3", { text: why.fitting.length ? `fits on ${why.fitting.length} of ${why.node_count} nodes` : `fits on none of ${why.node_count} nodes` }),
+    why.cause ? make("p", {}, make("strong", { text: "cause: " }), why.cause.text) : null,
+    why.cause ? make("p", {}, make("strong", { text: "note: " }), why.cause.note) : null,
     ...why.quota.map((short) => make("p", { text: short.text })),
     nearest ? make("p", { text: `nearest miss: ${nearest.node}, ${nearest.reliefs.map(reliefText).join("; ")}` }) : null,
     rows.length ? table("Why not, by reason", [["reasons", false], ["nodes", true], ["for example", false], ["in numbers", false]], rows) : null,

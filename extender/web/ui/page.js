@@ -41,7 +41,7 @@ function drawFound() {
     && words.every((word) => board.wordsOf(node).includes(word)));
   grid.show(found);
   const waiting = board.waiting().filter((pod) => {
-    const text = [fullName(pod), pod.problem, ...pod.refusedBy.map(([code]) => code)].join("\n").toLowerCase();
+    const text = [fullName(pod), pod.problem, pod.cause, ...pod.refusedBy.map(([code]) => code)].join("\n").toLowerCase();
     return words.every((word) => text.includes(word));
   });
   drawWaiting(waiting);
@@ -79,7 +79,7 @@ function drawSums() {
 function drawWaiting(pods) {
   pods.sort((one, other) => (fullName(one) < fullName(other) ? -1 : 1));
   const rows = pods.slice(0, MOST_WAITING).map((pod) => [
-    button(fullName(pod), () => open(pod)), pod.standing, reasonsOf(pod),
+    button(fullName(pod), () => open(pod)), pod.standing, causeOf(pod), reasonsOf(pod),
   ]);
   const more = pods.length - rows.length;
   const key = JSON.stringify(pods.slice(0, MOST_WAITING)) + more;
@@ -87,14 +87,18 @@ function drawWaiting(pods) {
   drawWaiting.key = key;
   const focused = document.activeElement?.closest("#waiting") ? document.activeElement.textContent : null;
   byId("waiting").replaceChildren(
-    rows.length ? table("Pods without a place, and the reasons of their latest refusal; a name or reason opens why",
-      [["pod", false], ["state", false], ["reasons", false]], rows) : make("p", { class: "hint", text: "none" }),
+    rows.length ? table("Pods without a place, and why they were refused last; a name or reason opens what to do",
+      [["pod", false], ["state", false], ["cause", false], ["reasons", false]], rows) : make("p", { class: "hint", text: "none" }),
     make("p", { class: "hint", text: more > 0 ? `${more} more; search for them` : "" }));
   if (focused) [...byId("waiting").querySelectorAll("button")].find((each) => each.textContent === focused)?.focus();
 }
 
+function causeOf(pod) {
+  return pod.problem || pod.cause;
+}
+
 function reasonsOf(pod) {
-  if (pod.problem) return pod.problem;
+  if (pod.problem) return "";
   if (!pod.refusedBy.length) return "not asked for yet";
   const list = pod.refusedBy.flatMap(([code, count]) =>
     [button(code, () => open(pod)), ` on ${count} nodes `]);
