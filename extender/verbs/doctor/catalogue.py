@@ -183,14 +183,6 @@ AUDIT_DIFFERENCE: Final = Trouble(
     "extender. A running one has counted anew already.",
     "report it with gpu-extender snapshot",
 )
-MEMORY_DIFFERS_FROM_API: Final = Trouble(
-    "MemoryDiffersFromApi",
-    Severity.ERROR,
-    "The API shows something else than the extender knows, and did so twice: a watch "
-    "tells nothing, or a fault of the extender.",
-    "see gpu_extender_watch_silence_seconds; SIGTERM and a new start list everything",
-)
-
 CATALOGUE: Final = (
     LEAKED_LOCK,
     LEAKED_OWN_LOCK,
@@ -218,6 +210,5 @@ CATALOGUE: Final = (
     QUOTA_EXCEEDED,
     QUOTA_NOT_AS_WRITTEN,
     AUDIT_DIFFERENCE,
-    MEMORY_DIFFERS_FROM_API,
 )
 """In the order of the pages."""
