@@ -12,6 +12,7 @@ import orjson
 
 from extender.errors import (
     ClusterError,
+    Described,
     Forbidden,
     MalformedBody,
     NotFound,
@@ -24,8 +25,8 @@ from extender.wire.objects import JsonObject, as_object
 _SECONDS: Final = 60.0
 """Longest answer. 5,000 nodes are explained in less than a second."""
 
-_LARGEST_BYTES: Final = 64 * 1024 * 1024
-"""Largest answer that is read."""
+LARGEST_BYTES: Final = 64 * 1024 * 1024
+"""Largest answer that is read, but of a route that may have more."""
 
 _LONGEST_SHOWN: Final = 80
 _JSON: Final = "application/json"
@@ -87,22 +88,29 @@ class Server:
         if self.key_file is not None and self.cert_file is None:
             raise SettingsError("--server-key needs --server-cert")
 
-    def ask(self, path: str, body: bytes | None = None) -> JsonObject:
+    def ask(
+        self, path: str, body: bytes | None = None, most_bytes: int = LARGEST_BYTES
+    ) -> JsonObject:
         """Read a route, or post a question to it; nothing is changed there.
 
         Args:
             path: From ``/``, with its query.
             body: To be posted; None to read.
+            most_bytes: The largest answer that is read.
 
         Raises:
             ClusterError: There was no answer, or the answer is no.
             MalformedBody: The answer is no JSON object.
             SettingsError: A file for TLS cannot be used.
         """
-        return asyncio.run(self._ask(path, body, self._tls()))
+        return asyncio.run(self._ask(path, body, self._tls(), most_bytes))
 
     async def _ask(
-        self, path: str, body: bytes | None, tls: ssl.SSLContext | None
+        self,
+        path: str,
+        body: bytes | None,
+        tls: ssl.SSLContext | None,
+        most_bytes: int,
     ) -> JsonObject:
         method = "GET" if body is None else "POST"
         timeout = aiohttp.ClientTimeout(total=_SECONDS)
@@ -119,7 +127,7 @@ class Server:
                     allow_redirects=False,
                 ) as response,
             ):
-                content = await _content(response)
+                content = await _content(response, most_bytes)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             why = str(error) or f"no answer in {_SECONDS:.0f} s"
             raise Unreachable(f"--server {self.url}: {why}") from error
@@ -144,12 +152,13 @@ class Server:
         return context
 
 
-async def _content(response: aiohttp.ClientResponse) -> bytes:
+async def _content(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
     found = bytearray()
     async for part in response.content.iter_any():
         found += part
-        if len(found) > _LARGEST_BYTES:
-            raise MalformedBody("answer", None, f"at most {_LARGEST_BYTES} bytes")
+        if len(found) > most_bytes:
+            beyond = Described(f"more than {most_bytes} bytes")
+            raise MalformedBody("answer", beyond, f"at most {most_bytes} bytes")
     return bytes(found)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -17,7 +18,12 @@ from extender.service import Extender
 from extender.verbs.snapshot.anonymous import anonymous
 from extender.verbs.snapshot.saved import Snapshot
 from extender.wire.objects import JsonObject
-from extender.wire.snapshots import encode_snapshot, packed, read_snapshot
+from extender.wire.snapshots import (
+    LARGEST_BYTES,
+    encode_snapshot,
+    packed,
+    read_snapshot,
+)
 
 _PACKED: Final = ".gz"
 
@@ -113,11 +119,17 @@ def _of_name(namespace: str, name: str) -> Question[Snapshot]:
         return extender.snapshots.take_named(namespace, name)
 
     path = f"/snapshot/{quote(namespace, safe='')}/{quote(name, safe='')}"
-    return Question(Snapshot, answer, path, decode=read_snapshot)
+    return _question(answer, path)
 
 
 def _of_manifest(obj: JsonObject) -> Question[Snapshot]:
     def answer(extender: Extender) -> Snapshot:
         return extender.snapshots.take_new(extender.reader.read(obj))
 
-    return Question(Snapshot, answer, "/snapshot", orjson.dumps(obj), read_snapshot)
+    return _question(answer, "/snapshot", orjson.dumps(obj))
+
+
+def _question(
+    answer: Callable[[Extender], Snapshot], path: str, body: bytes | None = None
+) -> Question[Snapshot]:
+    return Question(Snapshot, answer, path, body, read_snapshot, LARGEST_BYTES)

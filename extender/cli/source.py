@@ -36,7 +36,7 @@ from extender.cli.options import (
     release_option,
 )
 from extender.cli.progress import progress
-from extender.cli.server import Server
+from extender.cli.server import LARGEST_BYTES, Server
 from extender.core.pod import Release
 from extender.core.pod_request import Policy
 from extender.errors import SettingsError
@@ -77,6 +77,7 @@ class Question(Generic[_View]):
         path: Of the route by which a running extender answers the same.
         body: To be posted there; None where the route is read.
         decode: Reads that answer; None for a view's own way.
+        most_bytes: The largest answer that is read.
     """
 
     view: type[_View]
@@ -84,6 +85,7 @@ class Question(Generic[_View]):
     path: str
     body: bytes | None = None
     decode: Callable[[JsonObject], _View] | None = None
+    most_bytes: int = LARGEST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class Source:
             with progress("the answer is worked out"):
                 return question.answer(world.extender), world.origin
         with progress(f"{self.server.url} is asked"):
-            answer = self.server.ask(question.path, question.body)
+            answer = self.server.ask(question.path, question.body, question.most_bytes)
         origin = Origin(OriginKind.EXTENDER, (self.server.url,))
         if question.decode is not None:
             return question.decode(answer), origin

@@ -48,10 +48,16 @@ class Relisted:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A pod as another ledger had it, with what it counted for there."""
+    """A pod as another ledger had it, with what it counted for there.
+
+    Attributes:
+        pod: As the API showed it.
+        standing: What it counted for; None where the rest tells all of that.
+        reservation: Its place, where that was not shown.
+    """
 
     pod: Pod
-    standing: Standing
+    standing: Standing | None
     reservation: Reservation | None
 
 

@@ -8,7 +8,8 @@
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 import orjson
@@ -16,7 +17,13 @@ import orjson
 from extender.core.node import Node
 from extender.core.quota_room import Quota
 from extender.errors import Described, MalformedBody
-from extender.verbs.snapshot.saved import FORMAT, Head, SavedPod, Snapshot
+from extender.verbs.snapshot.saved import (
+    FORMAT,
+    Head,
+    SavedPod,
+    Snapshot,
+    SnapshotBegun,
+)
 from extender.wire.objects import JsonObject, shown
 from extender.wire.values import decode_value, encode_value
 
@@ -29,16 +36,19 @@ _A_PIECE: Final = 1 << 20
 _LISTS: Final = ("nodes", "pods", "quotas")
 
 
-def encode_pieces(snapshot: Snapshot, items_a_piece: int) -> Iterator[bytes]:
+def encode_pieces(
+    snapshot: Snapshot | SnapshotBegun, items_a_piece: int
+) -> Iterator[bytes]:
     """Write a snapshot, so many nodes, pods or quotas at a time."""
     yield b'{"snapshot":' + orjson.dumps(encode_value(snapshot.head))
     for name in _LISTS:
         yield f',\n"{name}":['.encode()
-        items: Sequence[object] = getattr(snapshot, name)
-        for start in range(0, len(items), items_a_piece):
-            chunk = items[start : start + items_a_piece]
+        items: Iterator[object] = iter(getattr(snapshot, name))
+        separator = b""
+        while chunk := list(islice(items, items_a_piece)):
             lines = [b"\n" + orjson.dumps(encode_value(each)) for each in chunk]
-            yield (b"," if start else b"") + b",".join(lines)
+            yield separator + b",".join(lines)
+            separator = b","
         yield b"]"
     yield b"}\n"
 

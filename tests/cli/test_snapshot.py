@@ -24,7 +24,7 @@ def test_what_is_taken_is_replayed(
     file = tmp_path / name
     told = gpu_extender("snapshot", "-f", WHOLE, "--out", file, *ON_EXAMPLE, *options)
     assert told.code == 0
-    assert f"{file}: 7 nodes, 13 pods; " in told.out
+    assert f"{file}: 7 nodes, 11 pods; " in told.out
     again = gpu_extender("replay", file)
     assert again.code == 0
     assert "as in the snapshot" in again.out
@@ -65,7 +65,7 @@ def test_trace_tells_each_step(tmp_path: Path) -> None:
     gpu_extender("snapshot", "-f", pod_file, "--out", file, *ON_EXAMPLE)
     told = gpu_extender("replay", file, "--trace").out
     for words in (
-        "state: 7 nodes, 13 pods",
+        "state: 7 nodes, 11 pods",
         " asks for 1 NVIDIA: ",
         "phase init ",
         "phase steady: sidecars + apps",

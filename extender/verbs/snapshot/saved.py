@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from extender.core.kind_admission import NO_ADMISSION
 from extender.core.kinds import Kind
-from extender.core.names import NodeName
+from extender.core.names import NodeName, PodUID
 from extender.core.node import Node
-from extender.core.pod import Pod
+from extender.core.pod import NOT_PLACED, Pod
 from extender.core.quota_room import Quota
-from extender.state.holdings import Reservation, Standing
-from extender.state.ledger_view import LedgerView
+from extender.state.copied import LedgerCopy
+from extender.state.holdings import Reservation, Standing, standing_of
 from extender.verbs.decision import Circumstances, Decision
 
 FORMAT: Final = 1
@@ -23,12 +24,13 @@ class SavedPod:
 
     Attributes:
         pod: As the API shows it, reduced to what decides.
-        standing: With allocations that it was edited from.
+        standing: With allocations that it was edited from; None where the rest tells
+            all that it counts for, as it does of nearly every pod.
         reservation: A place that is held for it.
     """
 
     pod: Pod
-    standing: Standing
+    standing: Standing | None = None
     reservation: Reservation | None = None
 
 
@@ -69,7 +71,7 @@ class Snapshot:
     Attributes:
         head: The decision, and what it goes by.
         nodes: All that are known.
-        pods: All that ask for devices or hold any.
+        pods: All that hold devices, that room is held for, and the one in question.
         quotas: All that concern devices.
     """
 
@@ -79,21 +81,73 @@ class Snapshot:
     quotas: tuple[Quota, ...]
 
 
-def saved_nodes(ledger: LedgerView) -> tuple[Node, ...]:
-    """Give the nodes, without what is only kept to read them again, or for people."""
-    return tuple(
-        replace(node, texts=None, handshakes=(), warnings=(), version="")
-        for node in ledger.nodes.values()
+@dataclass(frozen=True, slots=True)
+class SnapshotBegun:
+    """A snapshot whose lists are made while it is written.
+
+    All of it is of one moment: only its form is made later. Each list can be gone
+    through once.
+
+    Attributes:
+        head: As of `Snapshot`.
+        nodes: The same.
+        pods: The same.
+        quotas: The same.
+    """
+
+    head: Head
+    nodes: Iterator[Node]
+    pods: Iterator[SavedPod]
+    quotas: Iterator[Quota]
+
+    def completed(self) -> Snapshot:
+        """Make the rest now."""
+        return Snapshot(
+            self.head, tuple(self.nodes), tuple(self.pods), tuple(self.quotas)
+        )
+
+
+def begun(head: Head, copy: LedgerCopy) -> SnapshotBegun:
+    """Put a decision and the state of its moment together.
+
+    What only people or other verbs read is left out: it quotes annotations and other
+    texts of a cluster. So are pods that hold nothing, unless room is held for them.
+    """
+    return SnapshotBegun(
+        replace(
+            head,
+            pod=_deciding(head.pod),
+            kinds=tuple(replace(each, admission=NO_ADMISSION) for each in head.kinds),
+        ),
+        (
+            replace(each, texts=None, handshakes=(), warnings=(), version="")
+            for each in copy.nodes
+        ),
+        _saved_pods(copy, head.pod.uid),
+        (replace(each, shown=(), warnings=(), unreadable="") for each in copy.quotas),
     )
 
 
-def saved_pods(ledger: LedgerView) -> tuple[SavedPod, ...]:
-    """Give every pod with what it counts for."""
-    return tuple(_saved_pods(ledger))
+def _saved_pods(copy: LedgerCopy, wanted: PodUID) -> Iterator[SavedPod]:
+    for pod in copy.pods:
+        uid = pod.uid
+        standing, place = copy.standings.get(uid), copy.reservations.get(uid)
+        counts = standing is not None and standing.holding is not None
+        if not counts and pod.nominated_node is None and uid != wanted:
+            continue
+        told = standing_of(pod, place, None)
+        yield SavedPod(_deciding(pod), None if told == standing else standing, place)
 
 
-def _saved_pods(ledger: LedgerView) -> Iterator[SavedPod]:
-    for uid, pod in ledger.pods.items():
-        standing = ledger.standing(uid)
-        if standing is not None:
-            yield SavedPod(pod, standing, ledger.reservation(uid))
+def _deciding(pod: Pod) -> Pod:
+    status = pod.status
+    if status.bound_at is not None:
+        status = replace(status, bound_at=None)
+    return replace(
+        pod,
+        status=status,
+        warnings=(),
+        leftovers=(),
+        scheduler_name="",
+        placing=NOT_PLACED,
+    )
