@@ -46,6 +46,11 @@ def replay(*, file: Path, is_traced: bool, output: Output) -> None:
             found = replay_snapshot(snapshot, is_traced=is_traced)
     except MalformedBody as error:
         raise SettingsError(f"{file}: {error}") from error
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise SettingsError(
+            f"{file}: nothing can be decided by this state: {type(error).__name__}: "
+            f"{error}. Unless the file was changed by hand, that is a fault of ours"
+        ) from error
     if output.is_table:
         _print(output.console(), found, is_wide=output is Output.WIDE)
     else:

@@ -8,7 +8,7 @@
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -25,6 +25,7 @@ from extender.verbs.snapshot.saved import (
     SnapshotBegun,
 )
 from extender.wire.objects import JsonObject, shown
+from extender.wire.snapshot_checks import check_snapshot
 from extender.wire.values import decode_value, encode_value
 
 LARGEST_BYTES: Final = 512 * 1024 * 1024
@@ -114,16 +115,32 @@ def read_snapshot(read: JsonObject) -> Snapshot:
         MalformedBody: As for `decode_snapshot`.
     """
     head = read.get("snapshot")
-    found = head.get("format") if isinstance(head, dict) else None
-    if found != FORMAT:
-        wanted = f"{FORMAT}: a file of this version of gpu-extender"
-        raise MalformedBody("snapshot.format", shown(found), wanted)
+    if not isinstance(head, dict):
+        raise MalformedBody("snapshot", shown(head), "an object: of a snapshot's file")
+    _check_format(head)
     unknown = read.keys() - {"snapshot", *_LISTS}
     if unknown:
         raise MalformedBody(min(unknown), shown(read[min(unknown)]), "no such field")
-    return Snapshot(
+    snapshot = Snapshot(
         decode_value(Head, head, "snapshot"),
         decode_value(tuple[Node, ...], read.get("nodes"), "nodes"),
         decode_value(tuple[SavedPod, ...], read.get("pods"), "pods"),
         decode_value(tuple[Quota, ...], read.get("quotas"), "quotas"),
+    )
+    check_snapshot(snapshot)
+    return snapshot
+
+
+def _check_format(head: Mapping[str, object]) -> None:
+    """Refuse another version's file, and name that version where it can be told."""
+    found, made_by = head.get("format"), head.get("made_by")
+    if type(found) is int and found == FORMAT:
+        return
+    maker = f" {made_by}" if isinstance(made_by, str) else ""
+    is_newer = type(found) is int and found > FORMAT
+    age = "a newer" if is_newer else "another"
+    raise MalformedBody(
+        "snapshot.format",
+        shown(found),
+        f"{FORMAT}: {age} gpu-extender{maker} wrote it; replay it with that one",
     )

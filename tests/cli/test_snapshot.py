@@ -80,9 +80,14 @@ def test_trace_tells_each_step(tmp_path: Path) -> None:
     ("content", "problem"),
     [
         (b"", "is not JSON"),
-        (b"{}", "snapshot.format: missing or null"),
+        (b"{}", "snapshot: missing or null"),
         (b"[]", "snapshot: a list is not an object"),
-        (b'{"snapshot": {"format": 2}}', "snapshot.format: 2 is not 1: a file of"),
+        (
+            b'{"snapshot": {"format": 2, "made_by": "9.1"}}',
+            "snapshot.format: 2 is not 1: a newer gpu-extender 9.1 wrote it; replay",
+        ),
+        (b'{"snapshot": {"format": 0}}', "another gpu-extender wrote it"),
+        (b'{"snapshot": {}}', "snapshot.format: missing or null"),
         (b'{"snapshot": {"format": 1}}', "snapshot.decision"),
         (packed(b"{}")[:-9], "what is damaged is not gzip"),
     ],
